@@ -143,8 +143,9 @@ def tiny(T):
         "granitemoe": (T.GraniteMoeForCausalLM, T.GraniteMoeConfig, dict(
             base, **moe, num_local_experts=4, embedding_multiplier=3.0, logits_scaling=2.5, residual_multiplier=0.4,
             attention_multiplier=0.3, tie_word_embeddings=True)),
-        "phimoe": (T.PhimoeForCausalLM, T.PhimoeConfig, dict(
-            base, **moe, num_local_experts=5, attention_bias=True, lm_head_bias=True, router_jitter_noise=0.2, sliding_window=6,
+        "phimoe": (T.PhimoeForCausalLM, T.PhimoeConfig, dict(base | dict(
+            intermediate_size=6, num_experts_per_tok=2, num_local_experts=5, attention_bias=True, lm_head_bias=True, router_jitter_noise=0.5,
+            sliding_window=6),
             rope_parameters=dict(rope_type="longrope", rope_theta=100.0, short_factor=[1.0, 1.5], long_factor=[1.2, 3.0],
                                  short_mscale=1.1, long_mscale=1.3, original_max_position_embeddings=8))),
         "glm": (T.GlmForCausalLM, T.GlmConfig, dict(eight)),
@@ -156,7 +157,7 @@ def tiny(T):
         "exaone4-global": (T.Exaone4ForCausalLM, T.Exaone4Config, dict(
             base, layer_types=["full_attention"] * 2, sliding_window=None, tie_word_embeddings=True)),
         "seed-oss": (T.SeedOssForCausalLM, T.SeedOssConfig, dict(pair, mlp_bias=True)),
-        "nemotron": (T.NemotronForCausalLM, T.NemotronConfig, dict(eight, attention_bias=True, mlp_bias=True)),
+        "nemotron": (T.NemotronForCausalLM, T.NemotronConfig, dict(eight, attention_bias=True, mlp_bias=True, intermediate_size=12)),
         "arcee": (T.ArceeForCausalLM, T.ArceeConfig, dict(pair, mlp_bias=True, rope_parameters=yarn)),
         "apertus": (T.ApertusForCausalLM, T.ApertusConfig, dict(pair, attention_bias=True)),
         "hunyuan": (T.HunYuanDenseV1ForCausalLM, T.HunYuanDenseV1Config, dict(

@@ -69,8 +69,8 @@ TEST_P(Families, ScoresAreContentPlusPosition) {
     }
     const at::Tensor content = at::matmul(q, k.t()) * model::score_scale_of(c, 1);
     const at::Tensor position = position_rows(*trace, Layer(1), Head(head), 0, n);
-    const bool has_term =
-        c.positions == model::Positions::alibi || c.positions == model::Positions::rotary || c.disentangled.any();
+    const bool has_term = c.positions == model::Positions::alibi || c.positions == model::Positions::rotary ||
+                          c.disentangled.any() || has_relative_bias(c);
     ASSERT_EQ(position.defined(), has_term);
     at::Tensor sum = has_term ? content + position : content;
     if (c.score_softcap > 0) sum = (sum / c.score_softcap).tanh() * c.score_softcap;

@@ -168,18 +168,19 @@ void split_experts(Source& source, const WeightMap& map, std::int64_t n_layers) 
     });
 }
 
+/// M2M-100's: the last frequency is 1/10000, and the row of padding is 0. [context + offset, d_model]
+at::Tensor sines_to_end(const ModelConfig& c, at::ScalarType type) {
+    const std::int64_t n = c.d_model / 2, rows = c.context_length + c.position_offset;
+    const at::Tensor frequency = at::exp(at::arange(n, type) * (-std::log(10000.0) / static_cast<double>(n - 1)));
+    const at::Tensor angle = at::arange(rows, type).unsqueeze(1) * frequency;
+    at::Tensor table = at::cat({angle.sin(), angle.cos(), at::zeros({rows, c.d_model - 2 * n}, type)}, 1);
+    table.select(0, c.position_offset - 1).zero_();
+    return table;
+}
+
 /// Vaswani et al. 2017, section 3.5, all sines before all cosines; rounded to float32 whatever the model's type, as the
 /// reference does. [context, d_model]
 at::Tensor sinusoids(const ModelConfig& c) {
-    if (c.sines_to_end) {
-        const std::int64_t n = c.d_model / 2, rows = c.context_length + c.position_offset;
-        const at::Tensor frequency =
-            at::exp(at::arange(n, at::kFloat) * -static_cast<float>(std::log(10000.0) / static_cast<double>(n - 1)));
-        const at::Tensor angle = at::arange(rows, at::kFloat).unsqueeze(1) * frequency;
-        at::Tensor table = at::cat({angle.sin(), angle.cos(), at::zeros({rows, c.d_model - 2 * n})}, 1);
-        table.select(0, c.position_offset - 1).zero_();
-        return table;
-    }
     const std::int64_t half = (c.d_model + 1) / 2;
     const auto angles = [&](std::int64_t count) {
         const at::Tensor frequency = at::pow(10000.0, at::arange(count, at::kDouble) * (-2.0 / static_cast<double>(c.d_model)));
@@ -223,7 +224,11 @@ void derive(Model::Internals& m, bool head_absent) {
         m.final_norm = plain;
     }
     if (m.unembed.bias.defined()) m.unembed.bias = m.unembed.bias.reshape({-1});  // [1, vocab] in BART's files
-    if (c.sinusoidal) m.pos_embed = sinusoids(c).to(m.device, m.dtype);
+    if (m.pos_embed.defined()) c.sinusoidal = false;                              // Pegasus's files may hold the table
+    if (c.sinusoidal) {
+        const at::ScalarType wide = m.dtype == at::kDouble ? at::kDouble : at::kFloat;
+        m.pos_embed = (c.sines_to_end ? sines_to_end(c, wide) : sinusoids(c)).to(m.device, m.dtype);
+    }
 }
 
 /// The encoder of a model whose decoder is `m`; they share the embedding where the files have one for both.

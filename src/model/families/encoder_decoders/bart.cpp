@@ -64,10 +64,14 @@ WeightMap weight_map(const ModelConfig& c) {
     const std::string stack = decoder ? "decoder." : "encoder.", layer = stack + "layers.#.";
     WeightMap map{.prefixes = {"model.", ""}, .ignored = {"*coder.embed_tokens.weight", "*coder.version"}};
     map.rows.push_back({Slot::embed, embedding_names(decoder), {c.vocab_size, d}});
-    if (c.sinusoidal)
+    const bool may_hold_sines = c.sinusoidal && !c.post_norm && !c.sines_to_end;  // Pegasus
+    if (c.sinusoidal && !may_hold_sines)
         map.ignored.emplace_back("*embed_positions.weight");
     else
-        map.rows.push_back({Slot::pos_embed, {stack + "embed_positions.weight"}, {c.context_length + c.position_offset, d}});
+        map.rows.push_back({.slot = Slot::pos_embed,
+                            .names = {stack + "embed_positions.weight"},
+                            .shape = {c.context_length + c.position_offset, d},
+                            .optional = may_hold_sines});
     if (c.embed_norm) add_norm(map, Slot::embed_norm_gain, stack + "layernorm_embedding", d);
     add_layers(map, c,
                {.at = layer,
