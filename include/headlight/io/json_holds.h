@@ -12,13 +12,14 @@
 
 namespace headlight::io {
 
-/// Whether value.get<T>() is the value as it is written. For whole numbers, and lists and maps of them, get() itself takes 2.7 as
-/// 2, -1 as 2^64 - 1, true as 1.
+/// Whether value.get<T>() is the value as it is written, where it takes the value at all. For whole numbers, and lists and maps
+/// of them, get() itself takes 2.7 as 2, -1 as 2^64 - 1, true as 1.
 template <class T>
 bool holds(const nlohmann::json& value) {
     const auto all = [&]<class Item>(std::type_identity<Item>) {
         return std::ranges::all_of(value, [](const nlohmann::json& item) { return holds<Item>(item); });
     };
+    if (value.is_string() || value.is_null()) return true;  // get() refuses them where they are of another kind
     if constexpr (std::is_convertible_v<T, std::string> || std::is_same_v<T, bool>) {
         return true;
     } else if constexpr (requires { typename T::mapped_type; }) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/model/runtime.h"
 
+#include "headlight/base/error.h"
 #include "headlight/model/blas_kernels.h"
 #include "headlight/model/spare_memory.h"
 #include "model/arithmetic/device.h"
@@ -13,6 +14,8 @@
 #include <link.h>
 #include <malloc.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,6 +86,27 @@ std::string blas_in_use() {
     }
     for (const std::string& path : loaded("mkl")) return path;
     return "inside LibTorch";
+}
+
+/// OpenBLAS gives each product that runs at the same time as others a buffer, keeps it, and tries for ever where it cannot map
+/// one: where the address space is limited (ulimit -v) they are mapped before anything else takes it.
+void claim_blas_buffers(int threads) {
+    struct rlimit limit {};
+    if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+    const auto claim = reinterpret_cast<void* (*)(int)>(::dlsym(RTLD_DEFAULT, "blas_memory_alloc"));
+    const auto release = reinterpret_cast<void (*)(void*)>(::dlsym(RTLD_DEFAULT, "blas_memory_free"));
+    if (!claim || !release) return;
+    constexpr std::size_t kEach = std::size_t{136} << 20;
+    const std::size_t room = static_cast<std::size_t>(threads) * kEach;
+    void* const probe = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe == MAP_FAILED)
+        throw Error(ErrorFacts{.problem = "There is not enough address space",
+                               .expected = "room for another " + std::to_string(room >> 20) + " MB",
+                               .hint = "Raise the limit (ulimit -v), or use fewer threads (--threads, OMP_NUM_THREADS)"});
+    ::munmap(probe, room);
+    std::vector<void*> buffers;
+    for (int i = 0; i < threads; ++i) buffers.push_back(claim(0));
+    for (void* buffer : buffers) release(buffer);
 }
 
 /// Gives the heap's free pages back from a thread of its own, which lasts as long as the program.
@@ -179,6 +203,7 @@ void start_runtime(int threads) {
         return;
     }
     at::set_num_threads(threads > 0 ? threads : physical_cores());
+    claim_blas_buffers(at::get_num_threads());
 }
 
 RuntimeFacts runtime_facts() {

@@ -395,7 +395,7 @@ TEST_F(SweepPage, NoiseAndMeansOverAFileAreTheEngines) {
 /// In another text the token is that with which the sweep itself would align the cell's.
 TEST_F(SweepPage, ACellOfAnotherTextSelectsItsPartner) {
     form().clean().setPlainText(QStringLiteral("The old nurse said that she"));
-    form().line("position").setText(QStringLiteral("3"));
+    form().line("position").setText(QStringLiteral("4"));
     choose_value(form().choice("site"), Grid::resid_pre);
     ASSERT_TRUE(sweep()) << page().message().text().toStdString();
     ASSERT_TRUE(retype(QStringLiteral("Today the old nurse said")));
@@ -405,12 +405,13 @@ TEST_F(SweepPage, ACellOfAnotherTextSelectsItsPartner) {
         ASSERT_NE(of, cells.end());
         page().choose_cell(static_cast<std::size_t>(of - cells.begin()));
     };
-    choose(3);
-    EXPECT_EQ(selected().pinned_queries, std::vector{Position(4)}) << "the answer's position";
-    choose(1);
-    EXPECT_EQ(selected().pinned_queries, std::vector{Position(2)});
+    const std::int64_t said = window.document().trace()->tokens() - 1;
+    choose(4);
+    EXPECT_EQ(selected().pinned_queries, std::vector{Position(said)}) << "the answer's position";
+    choose(2);
+    EXPECT_EQ(selected().pinned_queries, std::vector{Position(said - 2)});
     window.document().selection().pin_query(Position(0), false);
-    choose(5);
+    choose(6);
     EXPECT_EQ(selected().pinned_queries, std::vector{Position(0)}) << "what stands after the answer has no partner";
 }
 
