@@ -46,7 +46,7 @@ QString name_of(LensColor color) {
 
 }  // namespace
 
-QSizeF LensFigure::place(QSizeF available, const Style&, const Selection&) {
+QSizeF LensFigure::place(QSizeF available, const Style& style, const Selection&) {
     const QFont font = ui_font(14);
     double widest = 0;
     qsizetype longest = 0;
@@ -55,7 +55,8 @@ QSizeF LensFigure::place(QSizeF available, const Style&, const Selection&) {
     for (const analyze::AxisItem& item : data_.labels)
         if (static_cast<qsizetype>(item.label.size()) + 2 >= longest && measured++ < 64)
             widest = std::max(widest, draw::token_width(draw::label_of(item), font));
-    at_ = lens_layout(data_, available.width(), widest + 4);
+    constexpr double narrow_file = 700;  // two columns of a journal
+    at_ = lens_layout(data_, available.width(), widest + 4, style.exporting && available.width() < narrow_file);
     return {at_.width, at_.height};
 }
 
@@ -79,7 +80,7 @@ double LensFigure::column_x(std::int64_t column, const Sight& now) const {
 template <class Draw>
 void LensFigure::each_column(const Sight& now, bool layers, Draw each) const {
     if (!layers) return each(at_.layers);
-    for (std::int64_t column = 0; column < at_.layers; ++column)
+    for (std::int64_t column = at_.first(); column < at_.layers; column += at_.stride)
         if (at_.cell_x(column) < now.layers.right() && at_.cell_x(column) + at_.cell_width > now.layers.left()) each(column);
 }
 
@@ -221,11 +222,11 @@ void LensFigure::draw_heading(Scene& out, const Sight& now, const Style& style) 
     const double baseline = strip.top() + 20;
     out.text({left + at_.token_x, baseline}, QStringLiteral("token"), note_font(), theme.muted);
     const auto name = [&](std::int64_t column) {
-        const QString long_name = QStringLiteral("layer 0");
+        const QString long_name = QStringLiteral("layer %1").arg(at_.first());
         const bool fits = draw::text_width(long_name, note_font()) <= at_.cell_width;
-        const QString text = column == at_.layers  ? QStringLiteral("output")
-                             : column == 0 && fits ? long_name
-                                                   : QString::number(column);
+        const QString text = column == at_.layers            ? QStringLiteral("output")
+                             : column == at_.first() && fits ? long_name
+                                                             : QString::number(column);
         out.text({column_x(column, now) + at_.column_width(column) / 2, baseline}, text, note_font(), theme.muted,
                  draw::Align::center);
     };
@@ -254,8 +255,12 @@ void LensFigure::draw_footer(Scene& out, const Sight& now, const Style& style) c
                                     : QStringLiteral(" (the next one in the text)");
     out.text({right + 16, top + 22}, what, note_font(), theme.muted);
     out.text({left, top + 44},
-             QStringLiteral("read by the %1; the norm's statistics are those of each state")
-                 .arg(QString::fromStdString(data_.read_as)),
+             (at_.stride > 1 ? QStringLiteral("%1 of %2 layers · read by the %3")
+                                   .arg(at_.shown())
+                                   .arg(at_.layers)
+                                   .arg(QString::fromStdString(data_.read_as))
+                             : QStringLiteral("read by the %1; the norm's statistics are those of each state")
+                                   .arg(QString::fromStdString(data_.read_as))),
              note_font(), theme.muted);
 }
 

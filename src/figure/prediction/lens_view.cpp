@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/prediction/lens_view.h"
+#include "figure/core/wrapped.h"
 #include "headlight/base/numbers.h"
 #include "headlight/io/file_stamp.h"
 
@@ -51,13 +52,17 @@ double LensLayout::candidate_top(std::int64_t candidate) const {
 }
 
 double LensLayout::cell_x(std::int64_t column) const {
-    return cells_x + static_cast<double>(column) * cell_width + (column == layers ? output_gap : 0);
+    if (column == layers) return cells_x + static_cast<double>(shown()) * cell_width + output_gap;
+    return cells_x + static_cast<double>((column - first()) / stride) * cell_width;
 }
 
-LensLayout lens_layout(const LensViewData& data, double available_width, double token_text) {
+namespace {
+
+LensLayout with_stride(const LensViewData& data, double available_width, double token_text, std::int64_t stride) {
     LensLayout at;
     at.rows = data.lens->positions;
     at.layers = data.lens->layers;
+    at.stride = stride;
     if (data.opened) {
         at.opened = data.opened->value;
         at.candidates = std::ssize(data.history.ids);
@@ -69,7 +74,7 @@ LensLayout lens_layout(const LensViewData& data, double available_width, double 
         at.next_width = next_width;
         at.cells_x = at.token_x + at.token_width + 12;
         const double room = available_width - at.cells_x - LensLayout::output_gap - next_width - LensLayout::margin;
-        return std::floor(room / static_cast<double>(at.layers + 1));
+        return std::floor(room / static_cast<double>(at.shown() + 1));
     };
     double cell = fit(150, 190);
     if (cell < least_cell) cell = fit(110, 140);  // the more layers are in sight
@@ -79,6 +84,18 @@ LensLayout lens_layout(const LensViewData& data, double available_width, double 
     at.width = at.next_x + at.next_width - 14 + LensLayout::margin;
     at.height = at.row_top(at.rows - 1) + LensLayout::row_height + (at.opened == at.rows - 1 ? at.list_height() : 0) + 8 +
                 LensLayout::footer_height;
+    return at;
+}
+
+}  // namespace
+
+LensLayout lens_layout(const LensViewData& data, double available_width, double token_text, bool folds) {
+    constexpr double far_too_wide = 1.3;
+    const LensLayout whole = with_stride(data, available_width, token_text, 1);
+    const double page = std::max(available_width, least_page);
+    if (!folds || whole.width <= far_too_wide * page) return whole;
+    LensLayout at = whole;
+    for (std::int64_t stride = 2; at.width > page && at.shown() > 1; ++stride) at = with_stride(data, page, token_text, stride);
     return at;
 }
 
@@ -92,7 +109,7 @@ LensFigure::LensFigure(LensViewData data) : data_(std::move(data)) {
         std::nth_element(all.begin(), middle, all.end());
         if (*middle > 0) kl_limit_ = *middle;
     }
-    at_ = lens_layout(data_, 1180, 80);
+    at_ = lens_layout(data_, 1180, 80, false);
 }
 
 const analyze::LensState& LensFigure::state(std::int64_t column, std::int64_t row) const {

@@ -33,6 +33,9 @@ struct LensLayout {
     double width = 0, height = 0;
     double token_x = 0, token_width = 0, cells_x = 0, cell_width = 0, output_width = 0, next_x = 0, next_width = 0;
     std::int64_t rows = 0, layers = 0;
+    std::int64_t stride = 1;  ///< every so many layers are columns, the last one among them
+    std::int64_t first() const { return (layers - 1) % stride; }
+    std::int64_t shown() const { return (layers + stride - 1) / stride; }
     std::int64_t opened = -1, candidates = 0;  ///< row with a list under it, and its length
 
     static constexpr double margin = 16, title_baseline = 36, sticky_top = 50, heading_height = 34, row_height = 26;
@@ -44,7 +47,8 @@ struct LensLayout {
     double cell_x(std::int64_t column) const;  ///< column `layers`: the output
     double column_width(std::int64_t column) const { return column == layers ? output_width : cell_width; }
 };
-LensLayout lens_layout(const LensViewData&, double available_width, double token_text);
+/// `folds`: where a narrow file would have to be made much smaller, some layers are left out.
+LensLayout lens_layout(const LensViewData&, double available_width, double token_text, bool folds);
 
 class LensFigure final : public SceneFigure, public OwnScale {
 public:

@@ -65,7 +65,7 @@ private:
     }
     /// Of a column, with the gap behind it, which belongs to it.
     static QRectF across(const SectionLayout& at, std::size_t c, double top, double height) {
-        const double end = c + 1 == at.x.size() ? at.x[c] + at.width[c] : at.x[c + 1] - 1;
+        const double end = c + 1 == at.x.size() ? at.x[c] + at.width[c] + 1 : at.x[c + 1] - 1;
         return {at.x[c] - 1, top, end - at.x[c] + 1, height};
     }
     void draw_section(Scene&, const TableSection&, const SectionLayout&, const QRectF& seen, const Style&,
