@@ -3,7 +3,6 @@
 #include "figure/compare/compare_views.h"
 #include "figure/core/view_fields.h"
 #include "figure/pattern/matrix/matrix_view.h"
-#include "figure/prediction/prediction_views.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/outputs.h"
@@ -197,7 +196,7 @@ std::unique_ptr<Figure> lens_difference(const Beside& beside, const ViewState& s
     const iv::RunPair& pair = *beside.pair;
     if (pair.a->config().n_layers != pair.b->config().n_layers) (void)iv::same_heads(pair);  // the error names both
     const analyze::LensOptions options =
-        analyze::lens_asked(pair.a->config(), *pair.a->tokenizer(), request_of<LensViewOptions>(state).asked);
+        analyze::lens_asked(pair.a->config(), *pair.a->tokenizer(), request_of<analyze::LensRequest>(state));
     MatrixViewData data;
     std::vector<std::vector<float>> rows;
     for (std::int64_t u = 0; u < std::ssize(pair.queries.to); ++u) {
@@ -237,7 +236,8 @@ std::unique_ptr<Figure> lens_difference(const Beside& beside, const ViewState& s
     data.absent = {{std::vector<bool>(data.axes.queries.size()), std::vector<bool>(data.axes.keys.size())}};
     data.weight_name = QStringLiteral("B − A of the probability");
     data.title = QStringLiteral("Lens, B − A");
-    data.notes = {watched ? "of the watched token" : "of the token that A finds likeliest in the end", "B: " + beside.words};
+    data.notes = {options.watched ? "of the watched token" : "of the token that A finds likeliest in the end",
+                  "B: " + beside.words};
     data.description = QStringLiteral(
         "The probability of a token at every position and layer, read by the logit lens, in B minus that in A: blue where B raises it, "
         "orange where B lowers it. The token is the one that A predicts at that position in the end, or the watched one.");
