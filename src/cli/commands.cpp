@@ -70,7 +70,7 @@ constexpr Command kCommands[] = {
      "Edit one layer, head, position, weight or neuron after another and measure what each does to an answer.",
      {"headlight sweep gpt2 --clean \"When John and Mary went out, John gave a bag to\" --corrupt \"When John and Mary went out, Mary "
       "gave a bag to\" --answer \" Mary\" --wrong \" John\" --out heads.csv",
-      "headlight sweep gpt2 --pairs ioi.jsonl --site z_by_position --direction noise --out sweep.npz"},
+      "headlight sweep gpt2 --pairs ioi.jsonl --site z --by position --direction noise --out sweep.npz"},
      define_sweep},
     {"bench",
      "Measure the speed of Headlight on this machine (runs headlight_bench, which is built from bench/ and not installed).",

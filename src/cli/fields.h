@@ -10,6 +10,7 @@
 #include <charconv>
 #include <filesystem>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 namespace headlight::cli {
@@ -28,6 +29,26 @@ CLI::Validator number_check(const Field& field) {
         range_words(field));
 }
 
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+/// A value that need not be given, and then has no default.
+template <class T>
+void add_optional(Definition& definition, const Field& field, std::optional<T>& value, const std::string& type) {
+    const std::string help(field.help);
+    if constexpr (std::is_enum_v<T>) {
+        const auto take = [&value](const std::string& word) { value = enum_value<T>(word); };
+        definition.restrict_to(definition.app->add_option_function<std::string>(field.options(), take, help), enum_words<T>());
+    } else {
+        CLI::Option* option = definition.app->add_option_function<T>(
+            field.options(), [&value](const T& typed) { value = typed; }, help);
+        option->type_name(std::is_same_v<T, std::string> && field.type.empty() ? "TEXT" : type);
+        if constexpr (is_number<T>) option->check(number_check<T>(field));
+    }
+}
+
 /// An option for each field, in their order. The request must outlive the definition's parsing.
 template <class Request>
 void add_fields(Definition& definition, Request& request) {
@@ -37,7 +58,9 @@ void add_fields(Definition& definition, Request& request) {
         const std::string type = !field.type.empty() ? std::string(field.type) : std::is_floating_point_v<T> ? "X" : "N";
         const std::string what = field.names_token() ? ": an id, text that is one token, or a class" : "";
         const std::string help = std::string(field.help) + (std::is_same_v<T, std::string> ? what : "");
-        if constexpr (std::is_enum_v<T>) {
+        if constexpr (is_optional<T>) {
+            add_optional(definition, field, value, type);
+        } else if constexpr (std::is_enum_v<T>) {
             definition.add_enum(field.options(), value, help);
         } else if constexpr (std::is_same_v<T, bool>) {
             app.add_flag_callback(
@@ -61,10 +84,12 @@ void add_fields(Definition& definition, Request& request) {
                                   : field.kind == FieldKind::folder
                                       ? add_path(definition, field.options(), value, help, named, ValueKind::folder)
                                       : add_value(definition, field.options(), value, help, named);
-            if constexpr (std::is_same_v<T, Strings>)
+            if constexpr (std::is_same_v<T, Strings>) {
                 option->allow_extra_args(false);
-            else if (!value.empty())
+                if (field.kind == FieldKind::names) option->delimiter(',');
+            } else if (!value.empty()) {
                 option->capture_default_str();
+            }
         }
     });
 }

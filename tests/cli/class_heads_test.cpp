@@ -67,8 +67,9 @@ TEST(ClassHeadCommands, ClassesHaveTheirNames) {
     EXPECT_EQ(wrong.code, 1);
     EXPECT_THAT(wrong.err, testing::AllOf(HasSubstr("NEGATIVE, neutral, POSITIVE"), HasSubstr("Did you mean \"POSITIVE\"?")));
     done(headlight({"analyze", "importance", bert, "--text", kText, "--target", "NEGATIVE"}));
-    EXPECT_THAT(headlight({"analyze", "importance", classifier("bert-token"), "--text", kText, "--target", "O"}).err,
-                HasSubstr("--position"));
+    const std::vector<std::string> of_tokens = {"analyze",  "importance", classifier("bert-token"), "--text", kText,
+                                                "--target", "O"};
+    EXPECT_NE(done(headlight(of_tokens)).out, done(headlight(joined(of_tokens, {"--position", "1"}))).out) << "of the last token";
     const std::vector<std::string> sweep = {"sweep",    bert,       "--clean", kText,     "--answer",
                                             "POSITIVE", "--ablate", "zero",    "--metric"};
     done(headlight(joined(sweep, {"logit-diff", "--wrong", "NEGATIVE"})));

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every field of every request travels through every dialect: its option, the words that make a result again, and JSON.
 #include "cli/fields.h"
+#include "headlight/analyze/architecture/kv_cache.h"
+#include "headlight/analyze/circuit/composition.h"
+#include "headlight/analyze/circuit/copy_suppression.h"
+#include "headlight/analyze/circuit/importance.h"
+#include "headlight/analyze/contribution/contributions.h"
+#include "headlight/analyze/focus/focus.h"
+#include "headlight/analyze/prediction/mlp.h"
+#include "headlight/analyze/prediction/predictions.h"
+#include "headlight/analyze/prediction/refinement.h"
 #include "headlight/analyze/sparsity/sparsity.h"
 #include "headlight/figure/map/map_request.h"
+#include "headlight/intervention/compare/layers.h"
 #include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/io/fields_json.h"
 #include "headlight/model/generate.h"
@@ -58,8 +68,11 @@ Request parsed(std::vector<std::string> line) {
 
 template <class Request>
 class Requests : public testing::Test {};
-using Described =
-    testing::Types<analyze::SparsityOptions, figure::MapRequest, intervention::SweepRequest, model::GenerateOptions>;
+using Described = testing::Types<analyze::SparsityOptions, figure::MapRequest, intervention::SweepRequest, model::GenerateOptions,
+                                 analyze::CompositionRequest, analyze::ContributionRequest, analyze::CopySuppressionRequest,
+                                 analyze::FocusOptions, analyze::ImportanceRequest, analyze::KvCacheOptions, analyze::LensRequest,
+                                 analyze::LogitRequest, analyze::MemoriesRequest, analyze::PredictionsRequest,
+                                 analyze::RefinementRequest, intervention::CompareOptions, intervention::LayerOptions>;
 TYPED_TEST_SUITE(Requests, Described);
 
 /// The requests that differ from the default in one field each, and one that differs in all.
@@ -110,6 +123,17 @@ TYPED_TEST(Requests, AreMadeAgainByTheirWords) {
         travelled += std::ranges::any_of(words, [&](const auto& each) { return each.first.ends_with(name); });
     }
     EXPECT_GT(travelled, 0);
+}
+
+TYPED_TEST(Requests, AreReadUnderEarlierNames) {
+    for (const auto& [name, request] : changed_requests<TypeParam>()) {
+        OptionWords words = changed_fields(request);
+        describe(request, [&](const Field& field, const auto&) {
+            for (auto& [option, value] : words)
+                if (option == field.flag() && !field.former.empty()) option = field.former;
+        });
+        EXPECT_EQ(changed_fields(parsed<TypeParam>(line_of(words))), changed_fields(request)) << name;
+    }
 }
 
 TYPED_TEST(Requests, RefuseNumbersOutOfRangeInEveryDialect) {

@@ -197,6 +197,14 @@ TEST(SweepCommand, AnUnfinishedSweepGoesOn) {
 }
 
 /// No option is dropped in silence: each changes what comes out, or is refused. A new one needs a line here.
+TEST(SweepCommand, ASiteIsDividedByOneWordOrByTwo) {
+    const auto sweep = [](std::vector<std::string> site) { return headlight(joined(with({"--layers", "4"}), site)); };
+    for (const auto& [stem, by] : {std::pair("z", "position"), {"pattern", "destination"}})
+        EXPECT_EQ(done(sweep({"--site", stem, "--by", by})).out, done(sweep({"--site", std::string(stem) + "_by_" + by})).out);
+    refused(sweep({"--site", "z", "--by", "edge"}), 2, HasSubstr("the site z is divided by position"));
+    refused(sweep({"--site", "mlp_out", "--by", "position"}), 2, HasSubstr("the site mlp_out is not divided further"));
+}
+
 TEST(SweepCommand, EveryOptionChangesTheResultOrIsRefused) {
     const TempFolder folder;
     const std::string texts = folder.write("texts.txt", "The king saw the nurse and then\nThey went home to her and so\n"),
@@ -230,6 +238,7 @@ TEST(SweepCommand, EveryOptionChangesTheResultOrIsRefused) {
                 {"answer", {" it"}, {one, several}},
                 {"wrong", {" it"}, {one, several, probability}},
                 {"site", {"q"}, {one}},
+                {"by", {"position"}, {joined(one, {"--site", "z"}), several}},
                 {"metric", {"logprob"}, {zero, several}},
                 {"position", {"3"}, {one, several}},
                 {"at", {"who=queen"}, {one, several}},

@@ -38,6 +38,19 @@ TEST(Help, OfTheProgramNamesEveryCommand) {
     for (const Command& command : commands()) EXPECT_THAT(help.out, HasSubstr("\n  " + std::string(command.name) + " "));
 }
 
+/// docs/cli.md says of options what the commands themselves say.
+TEST(Reference, OptionsInTheDocumentAreThoseOfTheCommands) {
+    const std::string page = test::slurp(std::string(HEADLIGHT_SOURCE_DIR) + "/docs/cli.md"), open = "<!-- options -->\n",
+                      close = "<!-- /options -->\n";
+    const std::size_t begin = page.find(open), end = page.find(close);
+    ASSERT_NE(begin, std::string::npos);
+    ASSERT_NE(end, std::string::npos);
+    const test::Outcome printed = test::done(test::headlight({"man", "--options"}));
+    ASSERT_GT(printed.out.size(), 10'000U);
+    EXPECT_EQ(page.substr(begin + open.size(), end - begin - open.size()), printed.out)
+        << "put what `headlight man --options` prints between the two marks";
+}
+
 // Two real examples each: what they name must be options that the command has.
 TEST(Help, OfEveryCommandShowsTwoExamples) {
     for (const Command& command : every_command()) {

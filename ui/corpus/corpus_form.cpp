@@ -41,16 +41,21 @@ QString proposed_store(const QString& texts) {
 
 }  // namespace
 
+void CorpusForm::Rows::insert(int at, const QString& title, QLayout* row) {
+    auto* whole = new QWidget;
+    row->setContentsMargins(0, 0, 0, 0);
+    whole->setLayout(row);
+    insert(at, title, whole);
+}
+
 CorpusForm::CorpusForm(const QString& model, QWidget* parent)
     : QDialog(parent),
+      rows_(new Rows),
       texts_(new QLineEdit),
       store_(new QLineEdit),
-      field_(new QLineEdit(QStringLiteral("text"))),
-      unit_(new QComboBox),
       stop_measure_(new QComboBox),
       stop_width_(new RealField),
       limit_(new QSpinBox),
-      context_(new QSpinBox),
       problem_(wrapped_label("note")),
       run_(new QPushButton(QStringLiteral("Run"))) {
     setWindowTitle(QStringLiteral("Run texts through %1").arg(model));
@@ -61,27 +66,15 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
     new PathCompletion(*texts_, {QStringLiteral("*")});
     new PathCompletion(*store_, {});
     store_->setPlaceholderText(QStringLiteral("Folder for the results"));
-    for (const auto& row : corpus::text_units) {
-        unit_->addItem(QString::fromUtf8(row.title), QString::fromUtf8(row.word));
-        unit_->setItemData(unit_->count() - 1, QString::fromUtf8(row.note), Qt::ToolTipRole);
-    }
-    unit_->setAccessibleName(QStringLiteral("One text is"));
-    field_->setToolTip(QStringLiteral("Field or column of JSONL, CSV and TSV that holds the text"));
     limit_->setRange(0, 100'000'000);
     limit_->setSpecialValueText(QStringLiteral("all"));
     limit_->setGroupSeparatorShown(true);
-    context_->setRange(0, 1'000'000);
-    context_->setSpecialValueText(QStringLiteral("512, or the model’s limit"));
     auto* file = new QPushButton(QStringLiteral("File …"));
     auto* folder = new QPushButton(QStringLiteral("Folder …"));
     auto* store = new QPushButton(QStringLiteral("Choose …"));
-    auto* form = new QFormLayout;
-    form->setHorizontalSpacing(16);
-    form->addRow(QStringLiteral("Texts"), with_buttons(texts_, {file, folder}));
-    form->addRow(QStringLiteral("One text is"), unit_);
-    form->addRow(QStringLiteral("Field of a record"), field_);
-    form->addRow(QStringLiteral("Texts at most"), limit_);
-    form->addRow(QStringLiteral("Tokens of a chunk"), context_);
+    constexpr int kEnd = -1;
+    rows_->insert(0, QStringLiteral("Texts"), with_buttons(texts_, {file, folder}));
+    rows_->insert(rows_->place_of("context"), QStringLiteral("Texts at most"), limit_);
     auto* gathered = new QVBoxLayout;
     for (const corpus::AccumulatorKind& kind : corpus::accumulator_kinds()) {
         auto* box = new QCheckBox(QString::fromUtf8(kind.title));
@@ -94,7 +87,7 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
         gathered->addWidget(box);
         measures_.push_back(box);
     }
-    form->addRow(QStringLiteral("Gather"), gathered);
+    rows_->insert(kEnd, QStringLiteral("Gather"), gathered);
     stop_measure_->setAccessibleName(QStringLiteral("Measure to stop at"));
     stop_measure_->addItem(QStringLiteral("all texts have been run"));
     for (const analyze::MeasureInfo& measure : analyze::head_measures())
@@ -114,7 +107,7 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
     stop->setSpacing(8);
     stop->addWidget(stop_measure_, 1);
     stop->addWidget(stop_width_);
-    form->addRow(QStringLiteral("Stop when"), stop);
+    rows_->insert(kEnd, QStringLiteral("Stop when"), stop);
     const auto show_width = [this] {
         const bool stops = stop_measure_->currentIndex() > 0;
         stop_width_->setVisible(stops);
@@ -127,11 +120,11 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
     connect(stop_measure_, &QComboBox::currentIndexChanged, this, show_width);
     connect(stop_measure_, &QComboBox::currentIndexChanged, this, &CorpusForm::changed);
     show_width();
-    form->addRow(QStringLiteral("Store"), with_buttons(store_, {store}));
+    rows_->insert(kEnd, QStringLiteral("Store"), with_buttons(store_, {store}));
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel);
     buttons->addButton(run_, QDialogButtonBox::AcceptRole);
     auto* column = new_column(this, {24, 20, 24, 16}, 14);
-    column->addLayout(form);
+    column->addWidget(rows_);
     column->addWidget(problem_);
     column->addWidget(buttons);
     connect(file, &QPushButton::clicked, this, [this] {
@@ -156,6 +149,14 @@ CorpusForm::CorpusForm(const QString& model, QWidget* parent)
     });
     connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    // In the order of the rows, not in that of their making.
+    QWidget* before = texts_;
+    for (QWidget* next :
+         std::initializer_list<QWidget*>{file, folder, rows_->row("unit"), rows_->row("field"), limit_, rows_->row("context")}) {
+        setTabOrder(before, next);
+        before = next;
+    }
+    texts_->setFocus();
     resize(680, sizeHint().height());
     changed();
 }
@@ -187,9 +188,7 @@ CorpusOrder CorpusForm::order() const {
     CorpusOrder order;
     order.texts = texts_->text().trimmed();
     order.store = store_->text().trimmed();
-    order.options.unit = enum_value<corpus::TextUnit>(unit_->currentData().toString().toStdString());
-    order.options.field = field_->text().trimmed().toStdString();
-    order.options.context = context_->value();
+    order.options = rows_->asked();
     order.limit = limit_->value();
     if (stop_measure_->currentIndex() > 0)
         order.stop_at = corpus::StopAt{stop_measure_->currentData().toString().toStdString(), stop_width_->value()};

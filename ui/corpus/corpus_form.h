@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "headlight/corpus/run/run.h"
+#include "headlight/corpus/run/run_fields.h"
+#include "ui/style/form.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -41,12 +42,20 @@ public:
     QCheckBox& measure(std::size_t index) { return *measures_.at(index); }
 
 private:
+    /// A row a field, and the dialog's own between them.
+    struct Rows : Form<corpus::AskedOptions> {
+        Rows() : Form({"measure"}) {}
+        void insert(int at, const QString& title, QLayout* row);
+        void insert(int at, const QString& title, QWidget* row) { insert_row(at, new QLabel(title), *row); }
+        using FormRows::place_of;
+    };
     void changed();
 
-    QLineEdit *texts_, *store_, *field_;
-    QComboBox *unit_, *stop_measure_;
+    Rows* rows_;
+    QLineEdit *texts_, *store_;
+    QComboBox* stop_measure_;
     QDoubleSpinBox* stop_width_;
-    QSpinBox *limit_, *context_;
+    QSpinBox* limit_;
     std::vector<QCheckBox*> measures_;
     QLabel* problem_;
     QPushButton* run_;

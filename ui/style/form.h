@@ -14,6 +14,7 @@
 #include <QSpinBox>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -126,6 +127,10 @@ private:
     bool has(const Field& field) const { return std::ranges::find(without_, field.name) == without_.end(); }
 
     template <class T>
+    void add(const Field& field, const std::optional<T>&) {
+        add(field, T());
+    }
+    template <class T>
     void add(const Field& field, const T&) {
         if constexpr (std::is_same_v<T, bool>) {
             add_switch(field);
@@ -138,6 +143,10 @@ private:
         } else {
             add_line(field);
         }
+    }
+    template <class T>
+    static void put(QWidget& to, const Field& field, const std::optional<T>& value) {
+        put(to, field, value.value_or(T()));
     }
     template <class T>
     static void put(QWidget& to, const Field& field, const T& value) {
@@ -157,6 +166,13 @@ private:
             static_cast<QLineEdit&>(to).setText(strings_line(value, separator(field)));
         else
             static_cast<QLineEdit&>(to).setText(QString::fromStdString(field_words(value)));
+    }
+    /// An empty text and a 0 are none.
+    template <class T>
+    static void take(const QWidget& from, const Field& field, std::optional<T>& value, Lists lists) {
+        T taken{};
+        take(from, field, taken, lists);
+        value = std::is_enum_v<T> || taken != T() ? std::optional(std::move(taken)) : std::nullopt;
     }
     template <class T>
     static void take(const QWidget& from, const Field& field, T& value, Lists lists) {

@@ -3,6 +3,9 @@
 
 #include "headlight/base/version.h"
 
+#include <map>
+#include <set>
+
 namespace headlight::cli {
 namespace {
 
@@ -73,11 +76,54 @@ std::string manual(const std::vector<CommandFacts>& all) {
     return out;
 }
 
+/// A cell of a Markdown table.
+std::string cell(const std::string& text) {
+    std::string out;
+    for (const char c : text) out += c == '|' ? std::string("\\|") : c == '\n' ? std::string(" ") : std::string(1, c);
+    return out;
+}
+
+std::string option_row(const OptionFacts& option) {
+    constexpr std::size_t kLongest = 100;  // lists of measures are in --help
+    std::string names;
+    for (const std::string& name : option.names) names += (names.empty() ? "`" : ", `") + name + "`";
+    std::string value = option.value.size() > kLongest ? "WORD" : option.value;
+    if (const std::size_t limits = value.find(" in ["); limits != std::string::npos) value.resize(value.rfind(':', limits));
+    std::string what = cell(option.help);
+    if (!option.default_value.empty()) what += " (default: `" + cell(option.default_value) + "`)";
+    return "| " + names + (option.takes_value() ? " " + cell(value) : "") + " | " + what + " |\n";
+}
+
+/// The tables of options in docs/cli.md: those that many commands have once, then of each command its own.
+std::string option_tables(const std::vector<CommandFacts>& all) {
+    constexpr int kMany = 5;
+    std::map<std::string, int> commands_with;
+    for (const CommandFacts& command : all)
+        for (const OptionFacts& option : command.options) ++commands_with[option_row(option)];
+    const auto is_shared = [&](const std::string& row) { return commands_with[row] >= kMany; };
+    const std::string head = "| option | |\n|---|---|\n";
+    std::string out = "### Options of many commands\n\n" + head;
+    std::set<std::string> listed;
+    for (const CommandFacts& command : all)
+        for (const OptionFacts& option : command.options)
+            if (const std::string row = option_row(option); is_shared(row) && listed.insert(row).second) out += row;
+    for (const CommandFacts& command : all) {
+        std::string rows;
+        for (const OptionFacts& option : command.options)
+            if (const std::string row = option_row(option); !is_shared(row)) rows += row;
+        if (!rows.empty()) out += "\n### `headlight" + (command.name.empty() ? "" : " " + command.name) + "`\n\n" + head + rows;
+    }
+    return out;
+}
+
 }  // namespace
 
 Action define_man(Definition& definition, const Frontend& frontend) {
-    return [frontend, console = definition.console] {
-        console->result(manual(describe_all(frontend)));
+    auto tables = std::make_shared<bool>(false);
+    definition.app->add_flag("--options", *tables, "print the options of every command as Markdown tables instead (docs/cli.md)");
+    return [frontend, tables, console = definition.console] {
+        const std::vector<CommandFacts> all = describe_all(frontend);
+        console->result(*tables ? option_tables(all) : manual(all));
         return 0;
     };
 }

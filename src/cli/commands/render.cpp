@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <type_traits>
 
 namespace headlight::cli {
@@ -115,7 +116,14 @@ void define_view_options(Definition& d, RenderArguments& o) {
     for (const figure::ViewSpec& spec : figure::view_specs())
         for (const figure::ViewOption& option : spec.options) {
             if (!free(option.name)) continue;
-            const std::string flag = "--" + option.name + (free(option.former) ? ",--" + option.former : "");
+            std::string flag = "--" + option.name;
+            bool one_default = true;
+            std::set<std::string> former;
+            for (const figure::ViewSpec& other : figure::view_specs())
+                if (const figure::ViewOption* same = other.option(option.name)) {
+                    one_default = one_default && same->initial == option.initial;
+                    if (free(same->former) && former.insert(same->former).second) flag += ",--" + same->former;
+                }
             const std::string help = help_of(option.name);
             const auto take = [&o, name = option.name](const std::string& value) { o.request.values[name] = value; };
             if (option.kind == figure::OptionKind::flag) {
@@ -124,10 +132,6 @@ void define_view_options(Definition& d, RenderArguments& o) {
                 continue;
             }
             CLI::Option* added = d.app->add_option_function<std::string>(flag, take, help);
-            const bool one_default = std::ranges::all_of(figure::view_specs(), [&](const figure::ViewSpec& other) {
-                const figure::ViewOption* same = other.option(option.name);
-                return !same || same->initial == option.initial;
-            });
             if (!option.initial.empty() && one_default) added->default_str(option.initial);
             added->type_name(option.kind == figure::OptionKind::integer  ? "N"
                              : option.kind == figure::OptionKind::number ? "X"
@@ -374,8 +378,8 @@ Action define_render(Definition& definition, const Frontend&) {
     options->texts.add_beside(definition, options->text, "a batch of texts, one a line, for the views " + views_of_texts());
     add_path(definition, "--out", options->out, "the file to write: .png, .svg, .pdf, .csv, .npz or .json")->required();
     define_what(definition, *options);
-    define_view_options(definition, *options);
     define_looks(definition, *options);
+    define_view_options(definition, *options);
     options->compute.add(definition);
     return [options, console = definition.console] { return render(*options, *console); };
 }

@@ -32,6 +32,7 @@ struct SweepArguments {
     ModelArgument model;
     ComputeOptions compute;
     SweepRequest asked;
+    std::string by;                    ///< divides the site
     std::string image, corrupt_image;  ///< in place of texts
     bool forecast = false, resume = false;
     PictureOptions picture;
@@ -67,6 +68,32 @@ void check_kind(const SweepArguments& a, const model::ModelConfig& c) {
                            .hint = pictures ? "Give --image FILE" : "Give --clean TEXT, or a model that reads pictures"});
 }
 
+/// "z" by "position" is the site z_by_position.
+intervention::Grid divided(intervention::Grid site, const std::string& by) {
+    if (by.empty()) return site;
+    const std::string word(enum_word(site)), stem = word + "_by_";
+    if (const auto found = enum_value<intervention::Grid>(stem + by)) return *found;
+    std::string ways;
+    for (const auto& row : enum_rows(site))
+        if (row.word.starts_with(stem)) ways += (ways.empty() ? "" : " or ") + std::string(row.word.substr(stem.size()));
+    throw UsageError("--by: the site " + word + (ways.empty() ? " is not divided further" : " is divided by " + ways));
+}
+
+/// Names the sites that --by divides once; both spellings are read.
+void add_division(Definition& definition, std::string& by) {
+    CLI::Option* site = definition.app->get_option("--site");
+    std::vector<std::string> words = enum_words<intervention::Grid>();
+    std::erase_if(words, [](const std::string& word) { return word.find("_by_") != std::string::npos; });
+    std::string shown;
+    for (const std::string& word : words) shown += (shown.empty() ? "" : "|") + word;
+    site->type_name(shown);
+    definition.choices[site] = std::move(words);
+    definition
+        .add_choice("--by", by, {"position", "destination", "edge"},
+                    "divides --site: z, q, k, v and head_every by position, pattern by destination (its rows) or edge")
+        ->default_str("");
+}
+
 /// With --out what is computed is kept beside the file until the sweep is done.
 SweepResult run_kept(const SweepArguments& a, const Loaded& loaded, const std::vector<SweepPair>& pairs, const Console& console) {
     SweepRun sweep(loaded.model, pairs, a.asked.options);
@@ -100,6 +127,7 @@ void draw(const SweepArguments& a, const model::Model& model, SweepResult result
 
 int run(SweepArguments a, const Console& console) {
     if (!a.image.empty()) a.asked.clean = a.image, a.asked.corrupt = a.corrupt_image;
+    a.asked.options.grid = divided(a.asked.options.grid, a.by);
     check(a);
     if (!a.forecast) a.out.check();
     SweepOptions& o = a.asked.options;
@@ -158,6 +186,7 @@ Action define_sweep(Definition& definition, const Frontend&) {
     options->app = definition.app.get();
     options->model.add(definition);
     add_fields(definition, options->asked);
+    add_division(definition, options->by);
     CLI::Option* image =
         add_path(definition, "--image", options->image, "models that read pictures: the picture of the right answer");
     for (const char* text : {"--clean", "--corrupt", "--pairs"}) image->excludes(definition.app->get_option(text));

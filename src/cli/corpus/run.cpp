@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/corpus/run/run.h"
 #include "cli/corpus/corpus.h"
+#include "cli/fields.h"
 #include "cli/run_text.h"
 #include "headlight/base/numbers.h"
+#include "headlight/corpus/run/run_fields.h"
 #include "headlight/model/peek.h"
 #include "headlight/model/runtime.h"
 
@@ -28,13 +30,6 @@ void read_part(const std::string& text, corpus::CorpusRun& run) {
     if (slash == end || first.ec != std::errc() || first.ptr != slash || second.ec != std::errc() || second.ptr != end ||
         run.part < 1 || run.part > run.parts)
         throw UsageError("--part: \"" + text + "\" is not like 3/8: the third of eight parts");
-}
-
-std::string measures_help() {
-    std::string help = "what to gather, separated by commas (default: the usual ones)";
-    for (const corpus::AccumulatorKind& kind : corpus::accumulator_kinds())
-        help += std::string("; ") + kind.id + ": " + kind.note + (kind.usual ? " (usual)" : "");
-    return help;
 }
 
 int run(const CorpusRunArguments& arguments, corpus::Team* team, const Console& console) {
@@ -84,27 +79,7 @@ Action define_corpus_run(Definition& definition, const Frontend& frontend) {
     app.add_flag("--append", setup.texts.append, "add the texts after those of the store; repeating the command resumes it")
         ->needs(texts);
     add_index(definition, "--limit", setup.texts.limit, "maximum number of texts; 0: all");
-    corpus::AskedOptions& asked = setup.options;
-    CLI::Option* unit = app.add_option_function<std::string>(
-        "--unit", [&asked](const std::string& word) { asked.unit = enum_value<corpus::TextUnit>(word); },
-        "the unit of a plain file that makes one text (default: line)");
-    definition.restrict_to(unit, enum_words<corpus::TextUnit>());
-    app.add_option_function<std::string>(
-           "--field", [&asked](const std::string& word) { asked.field = word; },
-           "the field of a record that holds the text (default: text)")
-        ->type_name("NAME");
-    add_value(definition, "--context", asked.context, "maximum tokens per chunk (default: 512, or the model's limit)", "N")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-    add_value(definition, "--stride", asked.stride,
-              "tokens from the start of one chunk to the next; shared tokens serve only as context (default: no overlap)", "N")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-    add_value(definition, "--block", asked.block,
-              "chunks that are finished together, the most an interruption loses (default: 64)", "N")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
-    add_value(definition, "--measure", asked.measures, measures_help(), "A,B")->delimiter(',');
-    app.add_option_function<std::uint64_t>(
-           "--seed", [&asked](const std::uint64_t& seed) { asked.seed = seed; }, "seed of the samples (default: 0)")
-        ->type_name("N");
+    add_fields(definition, setup.options);
     add_value(definition, "--part", options->part,
               "3/8: only the third of eight parts; parts may run at once, on machines that share the store", "I/N");
     add_value(definition, "--stop-at", options->stop_at,

@@ -3,7 +3,6 @@
 #include "figure/compare/compare_views.h"
 #include "figure/core/view_fields.h"
 #include "figure/pattern/matrix/matrix_view.h"
-#include "figure/prediction/prediction_views.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/outputs.h"
@@ -197,7 +196,7 @@ std::unique_ptr<Figure> lens_difference(const Beside& beside, const ViewState& s
     const iv::RunPair& pair = *beside.pair;
     if (pair.a->config().n_layers != pair.b->config().n_layers) (void)iv::same_heads(pair);  // the error names both
     const analyze::LensOptions options =
-        analyze::lens_asked(pair.a->config(), *pair.a->tokenizer(), request_of<LensViewOptions>(state).asked);
+        analyze::lens_asked(pair.a->config(), *pair.a->tokenizer(), request_of<analyze::LensRequest>(state));
     MatrixViewData data;
     std::vector<std::vector<float>> rows;
     for (std::int64_t u = 0; u < std::ssize(pair.queries.to); ++u) {

@@ -107,7 +107,7 @@ std::string expectation(const ViewOption& option, const std::string& value) {
         }
         case OptionKind::text:
             try {
-                if (option.list && !value.empty()) (void)index_list(value);
+                if (option.list && !value.empty()) (void)headlight::index_list(value);
             } catch (const Error&) {
                 return "numbers and ranges like 0,2-4";
             }

@@ -16,6 +16,11 @@ std::string sweep_command(const model::Model& model, const intervention::SweepRe
     const bool pictures = model::reads_pictures(model.config());
     CommandOptions options;
     for (auto [name, value] : changed_fields(asked)) {
+        if (const std::size_t at = value.find("_by_"); name == "site" && at != std::string::npos) {
+            options.emplace_back(name, value.substr(0, at));
+            options.emplace_back("by", value.substr(at + 4));
+            continue;
+        }
         const bool is_input = name == "clean" || name == "corrupt";
         if (is_input && pictures) name = name == "clean" ? "image" : "corrupt-image";
         if ((is_input && pictures) || name == "over" || (name == "pairs" && !names_task(asked))) {

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 /// Ends in an Error whose hint has these words.
 auto hints_at(const char* words) {
     using namespace testing;
-    return Throws<Error>(Property(&Error::facts, Field(&ErrorFacts::hint, HasSubstr(words))));
+    return Throws<Error>(Property(&Error::facts, testing::Field(&ErrorFacts::hint, HasSubstr(words))));
 }
 
 /// Made once: sentences of a treebank through the built-in model.

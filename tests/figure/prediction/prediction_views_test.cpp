@@ -50,7 +50,7 @@ TEST_F(PredictionViews, LensCellsAgreeWithTheAnalysis) {
     EXPECT_NEAR(*hit.value, static_cast<double>(expected.state(3, Position(7)).top[0].probability), 1e-6);
     EXPECT_NEAR(*figure->hit_test(output, {}, {}).value, static_cast<double>(expected.state(-1, Position(7)).top[0].probability),
                 1e-6);
-    EXPECT_EQ(figure->table().rows.size(), static_cast<std::size_t>(7 * trace_->tokens()));
+    EXPECT_EQ(figure->table().rows.size(), static_cast<std::size_t>(7 * 10 * trace_->tokens()));
 }
 
 TEST_F(PredictionViews, OpenedRowListsTwentyCandidatesAndPushesTheRestDown) {
