@@ -196,16 +196,6 @@ std::string text_value(const ViewState& state, std::string_view name) {
     return option->initial;
 }
 
-bool flag_value(const ViewState& state, std::string_view option) { return !text_value(state, option).empty(); }
-
-std::int64_t integer_value(const ViewState& state, std::string_view option) {
-    return parsed<std::int64_t>(text_value(state, option)).value_or(0);
-}
-
-double number_value(const ViewState& state, std::string_view option) {
-    return parsed<double>(text_value(state, option)).value_or(0);
-}
-
 ViewValues renamed(const ViewSpec& spec, ViewValues values) {
     for (const ViewOption& option : spec.options)
         if (auto former = option.former.empty() ? decltype(values.extract("")){} : values.extract(option.former)) {

@@ -122,9 +122,6 @@ Position head_position(const trace::Trace&, const ViewSpec&, std::optional<Posit
 std::string choice_title(const ViewOption&, std::string_view value);
 /// A view's own option as it stands: the state's value, or the default.
 std::string text_value(const ViewState&, std::string_view option);
-bool flag_value(const ViewState&, std::string_view option);
-std::int64_t integer_value(const ViewState&, std::string_view option);
-double number_value(const ViewState&, std::string_view option);
 /// The view's option to combine several heads is set.
 bool combines_heads(const ViewState&);
 /// Values under earlier names of the view's options under today's.
