@@ -8,6 +8,7 @@ namespace headlight::model {
 
 /// Once, first thing in main(): threads (0 = physical cores), allocator settings that avoid page faults of large
 /// temporaries (docs/benchmarks.md says what they are worth).
+/// Error: an address space that is limited (ulimit -v) to less than products on that many threads need.
 void start_runtime(int threads = 0);
 
 /// Gives freed memory back to the system, from a thread of its own and once: a later call puts it off again, so that runs in
