@@ -68,7 +68,6 @@ std::vector<ViewSpec> prediction_view_specs() {
     return {
         {.id = "lens",
          .title = "Lens",
-         .tab = true,
          .needs = {.layer = true, .only_with_query = true, .query = true, .chosen = true},
          .options = {choice("at", "State of the layers", "logit lens: which state of each layer is read",
                             analyze::StreamPlace::resid_post),
@@ -88,7 +87,6 @@ std::vector<ViewSpec> prediction_view_specs() {
          .missing = no_lens},
         {.id = "mlp",
          .title = "MLP",
-         .tab = true,
          .needs = {.layer = true, .query = true, .chosen = true, .neuron = true},
          .options = {flag("gain", "Values with the final norm's gain", "MLP view: read values with the final norm's gain"),
                      choice("memories-by", "Order", "mlp: order of the memories", MlpOrder::strength), logit_token(),
@@ -106,7 +104,6 @@ std::vector<ViewSpec> prediction_view_specs() {
              }},
         {.id = "attribution",
          .title = "Attribution",
-         .tab = true,
          .across_texts = true,
          .reads_class = true,
          .needs = {.focus = true, .query = true, .chosen = true},
