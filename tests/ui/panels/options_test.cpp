@@ -18,15 +18,14 @@ protected:
         ASSERT_TRUE(QTest::qWaitForWindowActive(&window, longest_wait_ms));
         ASSERT_TRUE(show_view("attribution"));
     }
-    /// With its candidates. That the window has become active may come late here, and closes a popover: it is opened again.
+    /// With its candidates. As a window of its own: that the application has become active comes late here, and closes a popup.
     SubjectPopover& open(Subject subject = Subject::answer) {
         SubjectChips& chips = window.tool_row().subject();
-        SubjectPopover& popover = chips.popover();
-        EXPECT_TRUE(wait_for([&] {
-            if (!popover.isVisible()) chips.open(subject);
-            return window.jobs().idle() && popover.isVisible() && popover.list().count() > 10;
-        }));
-        return popover;
+        chips.popover().setWindowFlags(Qt::Tool);
+        chips.open(subject);
+        EXPECT_TRUE(settle());
+        EXPECT_TRUE(chips.popover().isVisible());
+        return chips.popover();
     }
     std::string value(const std::string& option) {
         const auto& values = window.document().options().values;
