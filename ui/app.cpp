@@ -6,7 +6,7 @@
 #include "headlight/model/locate.h"
 #include "ui/bus_guard.h"
 #include "ui/dialogs/file_dialogs.h"
-#include "ui/panels/prompt/memory_popover.h"
+#include "ui/panels/prompt/memory_form.h"
 #include "ui/style/appearance.h"
 #include "ui/style/fit_windows.h"
 #include "ui/window/main_window.h"

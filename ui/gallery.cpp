@@ -118,8 +118,10 @@ int write_gallery(int& argc, char** argv, const std::string& folder) {
         const auto has = [&](const figure::ViewSpec& spec) {
             return !spec.missing || spec.missing(*window.document().trace()).empty();
         };
-        for (const figure::ViewSpec& spec : figure::view_specs())
-            if (spec.tab && has(spec)) pictures.push_back(grab_window(window, folder, theme, spec.id));
+        for (const figure::ViewQuestion& question : figure::view_questions())
+            for (const figure::ViewPlace& place : question.places)
+                if (const View& view = place.presets.front().view; has(figure::view_spec(view)))
+                    pictures.push_back(grab_window(window, folder, theme, view));
         for (const figure::ViewSpec& spec : figure::view_specs())
             if (has(spec)) pictures.push_back(write_view(window, folder, theme, spec.id));
     }

@@ -103,9 +103,10 @@ const std::map<std::string, Rooms>& rooms() {
            {"corpus", {"canvas"}},
            {"dialogs", {"canvas", "window"}},
            {"map", {"canvas"}},
+           {"model", {"canvas", "panels"}},
            {"panels", {"canvas"}},
            {"sweep", {"canvas"}},
-           {"window", {"access", "canvas", "corpus", "dialogs", "map", "panels", "sweep"}}}}},
+           {"window", {"access", "canvas", "corpus", "dialogs", "map", "model", "panels", "sweep"}}}}},
     };
     return of;
 }

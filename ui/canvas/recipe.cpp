@@ -39,7 +39,7 @@ analyze::PatternOptions fitted(analyze::PatternOptions pattern, const trace::Tra
     return pattern;
 }
 
-Recipe recipe_for(const Document& document, const View& view, const figure::Selection& s) {
+Recipe recipe_for(const Document& document, const View& view, const figure::Selection& s, std::optional<figure::Side> of) {
     const ViewOptions& options = document.options();
     const figure::ViewSpec& spec = figure::view_spec(view);
     Recipe r{.trace = document.trace(), .run = document.run_trace(), .state = {}};
@@ -71,8 +71,9 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
     const bool of_corpus =
         std::ranges::any_of(state.values, [](const auto& value) { return analyze::is_of_corpus(value.second); });
     if (of_corpus || (spec.filters && document.finder().asks_corpus())) state.corpus = document.corpus().found();
-    if (spec.compares || options.side != figure::Side::a) state.beside = document.beside();
-    if (state.beside && !spec.compares) state.side = options.side;
+    const figure::Side side = of.value_or(options.side);
+    if (spec.compares || side != figure::Side::a) state.beside = document.beside();
+    if (state.beside && !spec.compares) state.side = side;
     if (spec.last_layer) {
         if (figure::text_value(state, "up-to") == "last") state.layer = Layer(r.trace->config().n_layers - 1);
         state.values.erase("up-to");  // the layer says it

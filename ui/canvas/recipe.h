@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace headlight::ui {
@@ -33,7 +34,8 @@ struct Exportable {
 /// Without what this trace does not have: options outlive the model and text they were chosen for.
 analyze::PatternOptions fitted(analyze::PatternOptions, const trace::Trace&);
 /// Of what the document shows, with this view and selection.
-Recipe recipe_for(const Document&, const View&, const figure::Selection&);
+/// `side`: of the two runs, where it is not the one that the document shows.
+Recipe recipe_for(const Document&, const View&, const figure::Selection&, std::optional<figure::Side> side = std::nullopt);
 /// Made at once, within about a frame; never where that may recompute a layer or convert weights.
 bool is_quick(const Recipe&);
 /// Why there is no such picture of this model or text; empty: there is.

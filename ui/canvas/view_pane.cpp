@@ -78,6 +78,10 @@ void ViewPane::set_view(const View& view) {
     refresh();
 }
 
+void ViewPane::set_side(std::optional<figure::Side> side) {
+    if (std::exchange(side_, side) != side) refresh();
+}
+
 QString ViewPane::description() const {
     return canvas_->shown() && shows_own_view() ? canvas_->shown()->description() : QString();
 }
@@ -148,7 +152,7 @@ void ViewPane::show_why_empty() {
 
 void ViewPane::make_figure() {
     if (!document_.trace()) return show_why_empty();
-    Recipe recipe = recipe_for(document_, view_, document_.selection().get());
+    Recipe recipe = recipe_for(document_, view_, document_.selection().get(), side_);
     if (const QString why = missing(recipe); !why.isEmpty())
         return clear(QStringLiteral("%1: not for this model").arg(view_title(view_)), why);
     if (shown_ == recipe) {
@@ -219,7 +223,7 @@ void ViewPane::reveal_opened() {
     const auto* figure = dynamic_cast<const figure::OpensPart*>(canvas_->shown().get());
     std::optional<QRectF> part = figure ? figure->opened_part() : std::nullopt;
     if (!part) return;
-    part->setHeight(std::min(part->height(), canvas_->viewport()->height() / 2.0));
+    part->setHeight(std::min(part->height(), canvas_->viewport()->height() / 3.0));  // what reveal() has room for
     part->setWidth(0);
     canvas_->reveal(*part);
 }

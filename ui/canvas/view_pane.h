@@ -18,6 +18,8 @@ public:
 
     const View& view() const { return view_; }
     void set_view(const View&);
+    /// The run that it shows whatever the document says; none: the document's.
+    void set_side(std::optional<figure::Side>);
     FigureCanvas& canvas() { return *canvas_; }
     /// The figure on screen is of the view that is chosen, and not of the one before it, faint while the next is drawn.
     bool shows_own_view() const { return shown_ && shown_->state.view == view_; }
@@ -59,6 +61,7 @@ private:
     Jobs& jobs_;
     Jobs::Lane lane_, sharpen_lane_;
     View view_ = figure::view_id(0);
+    std::optional<figure::Side> side_;
     FigureCanvas* canvas_;
     std::optional<Recipe> shown_, awaited_;
     std::optional<Position> revealed_query_, revealed_key_;

@@ -227,10 +227,4 @@ void CorpusWindow::use() {
                 });
 }
 
-/// A run outlives the page that shows it.
-void CorpusWindow::done(int result) {
-    setAttribute(Qt::WA_DeleteOnClose, running_.isEmpty() && !probing_);
-    QDialog::done(result);
-}
-
 }  // namespace headlight::ui

@@ -52,7 +52,7 @@ QSpinBox* index_box(const char* name) {
 }  // namespace
 
 CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
-    : QDialog(parent),
+    : QWidget(parent),
       document_(document),
       jobs_(jobs),
       views_(new QTreeWidget),
@@ -76,8 +76,7 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
       use_(new QPushButton(QStringLiteral("Use in the window"))),
       export_(new QPushButton(QStringLiteral("Export …"))) {
     setObjectName(QStringLiteral("CorpusWindow"));
-    setWindowTitle(QStringLiteral("Corpus"));
-    setWindowFlag(Qt::WindowMaximizeButtonHint);
+    setAttribute(Qt::WA_StyledBackground);
     build();
     fill_views();
     restyle();
@@ -104,7 +103,6 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
         show_work();
     });
     connect(&jobs_, &Jobs::failed, this, &CorpusWindow::show_failed);
-    resize(1180, 800);
 }
 
 CorpusWindow::~CorpusWindow() {
@@ -157,7 +155,7 @@ void CorpusWindow::build() {
     split->addWidget(right);
     split->setStretchFactor(1, 1);
     split->setSizes({240, 900});
-    auto* all = new_column(this, {20, 16, 20, 12}, 10);
+    auto* all = new_column(this, {16, 12, 16, 8}, 10);
     all->addLayout(top);
     all->addWidget(message_);
     all->addWidget(split, 1);

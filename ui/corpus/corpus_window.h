@@ -7,7 +7,6 @@
 #include "ui/document/state.h"
 
 #include <QComboBox>
-#include <QDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QProgressBar>
@@ -15,6 +14,7 @@
 #include <QSpinBox>
 #include <QTimer>
 #include <QTreeWidget>
+#include <QWidget>
 
 namespace headlight::ui {
 
@@ -22,8 +22,8 @@ class CorpusForm;
 struct CorpusOrder;
 
 /// The page of a corpus: makes or opens a store, runs texts in the background, and shows the store as it grows. A store is
-/// shown without its model; an example opens in the window with its pair pinned. Closing the page during a run only hides it.
-class CorpusWindow : public QDialog {
+/// shown without its model; an example opens on the page of the text with its pair pinned.
+class CorpusWindow : public QWidget {
     Q_OBJECT
 public:
     CorpusWindow(Document&, Jobs&, QWidget* parent = nullptr);
@@ -47,13 +47,13 @@ public:
     QLabel& message() { return *message_; }
     QPushButton& stop_button() { return *stop_; }
     QPushButton& use_button() { return *use_; }
+    QPushButton& export_button() { return *export_; }
     const std::shared_ptr<const corpus::StoredCorpus>& stored() const { return stored_; }
     void choose_view(const QString& id);
     /// The current figure, recomputed for the file.
     void write(const QString& file);
     /// Whether a job in the lane for files belongs to this page.
     bool exporting() const { return exporting_; }
-    void done(int result) override;
 
 Q_SIGNALS:
     /// Clicked: a head of a figure.

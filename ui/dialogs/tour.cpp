@@ -99,9 +99,9 @@ Tour::Tour(MainWindow& window)
         };
     };
     steps_ = {
-        {QStringLiteral("Type and see"),
+        {QStringLiteral("Pages, and a text"),
          QStringLiteral(
-             "Type a sentence of your own. The model reads it while you type; the chips below are its tokens. Click one to follow it everywhere."),
+             "Text, Corpus, Map, Sweep and Model share one model, head and pins. Type a sentence: the model reads it as you type; the chips below are its tokens."),
          &window.prompt_bar(),
          Side::below,
          {}},
@@ -111,17 +111,18 @@ Tour::Tour(MainWindow& window)
          &window.heads_panel(),
          Side::right,
          {}},
-        {QStringLiteral("One head: which token attends to which"),
+        {QStringLiteral("Five questions"),
          QStringLiteral(
-             "On the left the queries, on the right the keys; the stronger a line, the larger the weight. Hover a token, click to pin it, Ctrl+click to add."),
-         &window.left_pane(), Side::over, view("head")},
-        {QStringLiteral("The whole model"),
-         QStringLiteral("Every head as a thumbnail. Click one for its detail. The keys 1, 2, 3 … switch between the views."),
-         &window.left_pane(), Side::over, view("model")},
-        {QStringLiteral("Why this weight"),
+             "Under each question stand its views. A right click on a pill, or a click on the open one, lists its other forms. Alt+1 … 5 ask, 1 … 8 open a view."),
+         &window.tool_row(), Side::below, view("head")},
+        {QStringLiteral("What a view is about"),
          QStringLiteral(
-             "The neuron view multiplies query and key number by number, adds the position term and takes the softmax: the sum on screen is the score."),
-         &window.left_pane(), Side::over, view("neuron")},
+             "Chips name token, answer and what it is compared with: click one to choose another, × takes it back. They hold for every view. Options is only how it looks."),
+         &window.tool_row(), Side::below, view("attribution")},
+        {QStringLiteral("What changes, and what if"),
+         QStringLiteral(
+             "Compare puts a second text or model next to this one; Edit switches heads off or sets weights. Then A, B, A+B and B − A show every view of both (Space)."),
+         &window.prompt_bar(), Side::below, view("head")},
         {QStringLiteral("Numbers, and out of the window"),
          QStringLiteral(
              "The inspector holds the chain behind the pinned pair; click a number to copy it. Ctrl+E exports the figure, Ctrl+K finds every command."),

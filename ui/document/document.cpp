@@ -288,7 +288,11 @@ void Document::look_for_heads() {
 }
 
 void Document::set_side(figure::Side side) {
-    edit_options([&](ViewOptions& o) { o.side = side; });
+    edit_options([&](ViewOptions& o) { o.side = side, o.both_sides = false; });
+}
+
+void Document::set_both_sides() {
+    edit_options([](ViewOptions& o) { o.side = figure::Side::a, o.both_sides = true; });
 }
 
 void Document::look_at_predictions() {

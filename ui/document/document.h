@@ -74,6 +74,8 @@ public:
     /// The shown trace and the same part of the other run; null: there is none.
     std::shared_ptr<const figure::Beside> beside() const;
     void set_side(figure::Side);
+    /// A and B next to each other.
+    void set_both_sides();
     /// A until B is there.
     figure::Side shown_side() const;
     /// The text of A has become another one altogether since B's was chosen: they share less than half of the tokens of the
@@ -216,7 +218,6 @@ private:
     void look_at_other();
     void judge_b();
     bool is_other_text() const;
-    void forget_tokens();
     void look_for_heads();
     void change_edits(const EditList&, bool show);
     bool add_probe();

@@ -9,6 +9,7 @@
 #include "ui/document/alignment.h"
 #include "ui/document/document.h"
 #include "ui/document/session.h"
+#include "ui/document/subject.h"
 
 #include <QLocale>
 
@@ -288,9 +289,13 @@ void Document::accept_run(std::shared_ptr<const trace::Trace> run, Tables tables
     shown_prompt_ = prompt;
     not_run_ = NotRun::no;
     adapting_ = true;
-    const bool other_text = !pending_selection_ && is_other_text();
+    const bool follows = !pending_selection_ && trace_ && !selected_tokens_.empty();  // another run
+    const bool other_model = follows && tokens_chosen_on_ != model_.reference;
+    const bool changed_text = follows && selected_tokens_ != trace_->encoding().tokens;
+    const bool other_text = follows && is_other_text();
     const auto lacking = carry_selection();
-    if (other_text) forget_tokens();
+    if (other_model || (changed_text && !options_.answer_kept)) set_options(without_answers(options_));
+    if (other_text) set_options(without_passages(options_));
     tokens_chosen_on_ = model_.reference;
     // The filter of a sentence pair means nothing without one.
     if (trace_ && !trace_->has_sentence_pair() && options_.pattern.filter != analyze::PairFilter::all) {
@@ -316,18 +321,6 @@ bool Document::is_other_text() const {
     const auto to = text::align_tokens(selected_tokens_, now);
     const auto shared = std::ranges::count_if(to, [](std::int64_t at) { return at >= 0; });
     return 2 * shared < std::min(std::ssize(selected_tokens_), std::ssize(now));
-}
-
-/// The tokens and the passage in the views' options were chosen for a text, of which another one, or another model, knows
-/// nothing: what is to be explained, and against what.
-void Document::forget_tokens() {
-    ViewOptions options = options_;
-    for (auto& [view, values] : options.values)
-        for (const figure::ViewOption& option : figure::view_spec(view).options)
-            if (const auto value = values.find(option.name); value != values.end() && (option.token || option.name == "passage"))
-                if (!option.next || value->second != "next") values.erase(value);  // "next" is each text's own
-    std::erase_if(options.values, [](const auto& of_view) { return of_view.second.empty(); });
-    set_options(options);
 }
 
 /// Returns what of a session's selection is not there.

@@ -205,6 +205,7 @@ EditList edits_of(const json& j, const std::filesystem::path& file) {
 json options_json(const ViewOptions& o) {
     json object = {{"attention", enum_word(o.attention)},  {"view_options", o.values},
                    {"predictions", o.predictions},         {"measure", o.measure},
+                   {"answer_kept", o.answer_kept},         {"both_sides", o.both_sides},
                    {"measure_to_data", o.measure_to_data}, {"finder", o.finder.toStdString()},
                    {"texts", o.batch_file.toStdString()},  {"filters", filters_json(o.filters)},
                    {"corpus", o.corpus.toStdString()}};
@@ -241,6 +242,8 @@ void read_options(const json& j, ViewOptions& o, const std::filesystem::path& fi
     }
     o.detail = read_head(j, "detail", "The session's detail does not name a head", file);
     read(j, "predictions", o.predictions);
+    read(j, "answer_kept", o.answer_kept);
+    read(j, "both_sides", o.both_sides);
     read(j, "measure", o.measure);
     read(j, "measure_to_data", o.measure_to_data);
     read(j, "finder", o.finder);
@@ -311,6 +314,7 @@ std::string to_json(const Session& s) {
           {"neuron", neuron}}},
         {"views", {{"left", s.views.left}, {"right", s.views.right}, {"split", s.views.split}}},
         {"map", map_json(s.map)},
+        {"page", enum_word(s.page)},
     };
     if (s.sweep) document["sweep"] = io::fields_json(*s.sweep);
     if (const auto& kept = s.sweep_numbers)
@@ -362,6 +366,7 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
             read_view(j.at("views"), "right", s.views.right, file);
             read(j.at("views"), "split", s.views.split);
         }
+        read_enum(j, "page", s.page, file);
         if (j.contains("map")) read_map(j.at("map"), s.map, file);
         if (j.contains("sweep")) s.sweep = sweep_of(j.at("sweep"), file);
         if (j.contains("sweep_numbers")) {

@@ -88,6 +88,7 @@ struct Session {
     MapPage map{};
     std::optional<intervention::SweepRequest> sweep{};  ///< what the page of sweeps asks for; none: it was not opened
     std::optional<SweepNumbers> sweep_numbers{};        ///< on that page; none: nothing was swept, or too many to keep
+    Page page = Page::text;                             ///< that was open
     bool operator==(const Session&) const = default;
 };
 

@@ -3,6 +3,7 @@
 
 #include "headlight/analyze/contribution/neuron_id.h"
 #include "headlight/analyze/pattern/pattern_view.h"
+#include "headlight/base/enum_table.h"
 #include "headlight/base/ids.h"
 #include "headlight/figure/core/figure.h"
 #include "headlight/figure/core/request.h"
@@ -80,6 +81,8 @@ struct ViewOptions {
     OtherInput other;                     ///< the run beside this one
     EditList edits;                       ///< under which B runs
     figure::Side side = figure::Side::a;  ///< of the two that views show
+    bool both_sides = false;              ///< A and B next to each other: `side` is a, and B stands at its right
+    bool answer_kept = false;             ///< answer and contrast stay when the text becomes another one
     bool operator==(const ViewOptions&) const = default;
 };
 
@@ -95,6 +98,16 @@ const NamedFilter* filter_called(const std::vector<NamedFilter>&, const QString&
 /// Inserts a filter by name, or replaces the one of the same name.
 std::vector<NamedFilter> with_filter(std::vector<NamedFilter>, const NamedFilter&);
 std::vector<NamedFilter> without_filter(std::vector<NamedFilter>, const QString& name);
+
+/// The pages of the window. All share the model, the selected head and the pins.
+enum class Page { text, corpus, map, sweep, model };
+inline constexpr EnumRow<Page> pages[] = {
+    {Page::text, "text", "Text", "One text and its heads"},
+    {Page::corpus, "corpus", "Corpus", "The model over many texts"},
+    {Page::map, "map", "Map", "Queries and keys of all heads as points"},
+    {Page::sweep, "sweep", "Sweep", "One edit after another, and what each does to an answer"},
+    {Page::model, "model", "Model", "Architecture, tensors, memory and type, files"}};
+constexpr const auto& enum_rows(Page) { return pages; }
 
 /// Which views are open.
 struct OpenViews {

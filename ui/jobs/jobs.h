@@ -33,14 +33,14 @@ class Jobs : public QObject {
 public:
     /// model: open, run and continue; texts: run the texts of a corpus; reference: the comparison with a stored one;
     /// probe: of the open model's heads; other: the run beside the prompt's; edits: what each edit does to an answer;
-    /// picture: figures that take long; sharpen: better pixels of the figure that is shown; preview: of an export; file: exports
-    /// and copies; pins: the first pair of tokens of an attention; finder: attention that its expression asks for; strip:
-    /// predictions under the tokens; tensor: the histogram in the list of tensors; candidates: of a field for a token; models:
-    /// what the model chooser lists; fetch: downloads; corpus: a run over many texts; corpus_figure: what its page shows;
-    /// corpus_open: a store to show, the text of an example; corpus_heads: what the window takes from it; map: queries and keys
-    /// laid out; map_attention, map_near: of a point of it; map_marks, map_shares: its search, its lasso; map_guests: the
-    /// sentence that is typed into it; ahead: layers that are likely to be read next; sweep: one edit after another;
-    /// sweep_figure: what its page shows; sweep_forecast: what it will cost.
+    /// picture: figures that take long, those of the model's page in model_picture; sharpen: better pixels of the figure that is
+    /// shown; preview: of an export; file: exports and copies; pins: the first pair of tokens of an attention; finder: attention
+    /// that its expression asks for; strip: predictions under the tokens; tensor: the histogram in the list of tensors;
+    /// candidates: of a field for a token; models: what the model chooser lists; fetch: downloads; corpus: a run over many texts;
+    /// corpus_figure: what its page shows; corpus_open: a store to show, the text of an example; corpus_heads: what the window
+    /// takes from it; map: queries and keys laid out; map_attention, map_near: of a point of it; map_marks, map_shares: its
+    /// search, its lasso; map_guests: the sentence that is typed into it; ahead: layers that are likely to be read next; sweep:
+    /// one edit after another; sweep_figure: what its page shows; sweep_forecast: what it will cost.
     enum class Lane {
         model,
         texts,
@@ -48,6 +48,7 @@ public:
         probe,
         picture,
         second_picture,
+        model_picture,
         sharpen,
         second_sharpen,
         preview,

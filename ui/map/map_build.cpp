@@ -67,7 +67,7 @@ void visit_switches(Look& look, const Switched& switched) {
 }  // namespace
 
 MapWindow::MapWindow(Document& document, Jobs& jobs, const MapPage& page, QWidget* parent)
-    : QDialog(parent),
+    : QWidget(parent),
       document_(document),
       jobs_(jobs),
       canvas_(new MapCanvas),
@@ -99,8 +99,7 @@ MapWindow::MapWindow(Document& document, Jobs& jobs, const MapPage& page, QWidge
       lasso_tool_(new QToolButton),
       side_(new QStackedWidget) {
     setObjectName(QStringLiteral("MapWindow"));
-    setWindowTitle(QStringLiteral("Map of queries and keys"));
-    setWindowFlag(Qt::WindowMaximizeButtonHint);
+    setAttribute(Qt::WA_StyledBackground);
     build();
     connect_parts();
     restyle();
@@ -109,8 +108,6 @@ MapWindow::MapWindow(Document& document, Jobs& jobs, const MapPage& page, QWidge
     canvas_->set_placeholder(QStringLiteral("Queries and keys of all heads"),
                              QStringLiteral("Type a text in the window, or choose a file of texts."));
     follow_selection();
-    resize(1240, 840);
-    setMinimumSize(760, 520);
     restore(page);
 }
 
@@ -148,8 +145,6 @@ QLayout* MapWindow::top_row() {
     dims_->setAccessibleName(QStringLiteral("Dimensions"));
     progress_->setFixedWidth(120);
     progress_->setTextVisible(false);
-    for (QPushButton* button : {texts_button_, more_button_, show_button_, pause_, stop_, export_, all_heads_})
-        button->setAutoDefault(false);
     auto* row = new QHBoxLayout;
     row->setSpacing(8);
     add_widgets(*row, {texts_button_, method_, dims_, preset_, more_button_});
@@ -363,12 +358,7 @@ void MapWindow::connect_parts() {
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         restyle();
         if (change == Document::Change::model) name_model();
-        const bool other = change == Document::Change::trace || change == Document::Change::model;
-        if (!other || !order_.texts.isEmpty() || !document_.run_trace()) return;
-        if (drawn_trace_.lock() == document_.run_trace() && linked()) return;
-        MapOrder order = order_;
-        order.gather.stack = model::Stack::whole;  // the one that the window shows
-        draw(order);
+        if (change == Document::Change::trace || change == Document::Change::model) follow_text();
     });
     connect(&jobs_, &Jobs::progressed, this, [this](Jobs::Lane lane, const ProgressStep& step) {
         if (lane != Jobs::Lane::map) return;

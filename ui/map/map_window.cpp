@@ -33,7 +33,6 @@ void MapWindow::name_model() {
     if (!texts_) return;
     const auto name = [](const OpenModel& opened) { return QString::fromStdString(opened.model->config().name); };
     const OpenModel& now = document_.model();
-    setWindowTitle(QStringLiteral("Map of queries and keys – ") + name(texts_->opened()));
     const QString before = std::exchange(other_model_, {});
     if (now.model && now.model != texts_->opened().model && !shown_.texts.isEmpty())
         other_model_ =
@@ -48,7 +47,7 @@ void MapWindow::name_model() {
 MapPage MapWindow::page() const {
     MapOrder order = order_;
     order.gather.heads.clear();  // the selection says which
-    return {.open = isVisible(),
+    return {.open = true,
             .order = order,
             .look = kept_look(canvas_->look()),
             .search_by = chosen_value<map::SearchKind>(*search_kind_),
@@ -224,6 +223,49 @@ bool MapWindow::step_back() {
     return false;
 }
 
+/// The map of the window's text, once it is in sight.
+void MapWindow::follow_text() {
+    if (!isVisible() || !order_.texts.isEmpty() || !document_.run_trace()) return;
+    if (drawn_trace_.lock() == document_.run_trace() && linked()) return;
+    MapOrder order = order_;
+    order.gather.stack = model::Stack::whole;  // the one that the window shows
+    draw(order);
+}
+
+void MapWindow::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    follow_text();
+}
+
+/// Keys that are the page's own and no command of the window.
+bool MapWindow::takes(const QKeyEvent& event) const {
+    if (event.matches(QKeySequence::Find) || event.matches(QKeySequence::HelpContents)) return true;
+    if (focusWidget() != canvas_) return false;
+    switch (event.key()) {
+        case Qt::Key_Left:
+        case Qt::Key_Right:
+        case Qt::Key_Up:
+        case Qt::Key_Down:
+        case Qt::Key_Return:
+        case Qt::Key_Enter:
+        case Qt::Key_BracketLeft:
+        case Qt::Key_BracketRight:
+        case Qt::Key_Plus:
+        case Qt::Key_Equal:
+        case Qt::Key_Minus:
+        case Qt::Key_0: return !(event.modifiers() & Qt::AltModifier);
+        default: return false;
+    }
+}
+
+bool MapWindow::event(QEvent* event) {
+    if (event->type() == QEvent::ShortcutOverride && takes(*static_cast<QKeyEvent*>(event))) {
+        event->accept();
+        return true;
+    }
+    return QWidget::event(event);
+}
+
 void MapWindow::keyPressEvent(QKeyEvent* event) {
     const bool turn = event->modifiers() & Qt::ShiftModifier && canvas_->solid();
     const auto arrow = [&](int layers, int heads) {
@@ -239,7 +281,7 @@ void MapWindow::keyPressEvent(QKeyEvent* event) {
     }
     if (event->matches(QKeySequence::HelpContents) && canvas_->figure())
         return Q_EMIT explanation_asked(canvas_->figure()->title(), canvas_->figure()->description());
-    if (focusWidget() != canvas_) return QDialog::keyPressEvent(event);
+    if (focusWidget() != canvas_) return QWidget::keyPressEvent(event);
     switch (event->key()) {
         case Qt::Key_Left: return arrow(0, -1);
         case Qt::Key_Right: return arrow(0, 1);
@@ -253,7 +295,7 @@ void MapWindow::keyPressEvent(QKeyEvent* event) {
         case Qt::Key_Equal: return canvas_->zoom_by(key_zoom, middle);
         case Qt::Key_Minus: return canvas_->zoom_by(1 / key_zoom, middle);
         case Qt::Key_0: return canvas_->zoom_to_fit();
-        default: return QDialog::keyPressEvent(event);
+        default: return QWidget::keyPressEvent(event);
     }
 }
 

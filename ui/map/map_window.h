@@ -12,7 +12,6 @@
 #include "ui/map/map_options.h"
 #include "ui/map/token_panel.h"
 
-#include <QDialog>
 #include <QElapsedTimer>
 #include <QLabel>
 #include <QLineEdit>
@@ -22,6 +21,7 @@
 #include <QTimer>
 #include <QToolButton>
 #include <QTreeWidget>
+#include <QWidget>
 
 #include <memory>
 #include <optional>
@@ -31,7 +31,7 @@ namespace headlight::ui {
 
 /// The page of the map of queries and keys: all heads at once or one by itself, of the window's text or of many texts. Its head
 /// is the window's as long as the map is of the open model.
-class MapWindow : public QDialog {
+class MapWindow : public QWidget {
     Q_OBJECT
 public:
     /// Opens with what a session has kept.
@@ -87,7 +87,9 @@ Q_SIGNALS:
     void explanation_asked(const QString& title, const QString& text);
 
 protected:
+    bool event(QEvent*) override;
     void keyPressEvent(QKeyEvent*) override;
+    void showEvent(QShowEvent*) override;
 
 private:
     // --- map_build.cpp: widgets ------------------------------------------------------------------------------------------
@@ -110,6 +112,8 @@ private:
     bool linked() const;
     QString input_word() const;
     bool step_back();
+    bool takes(const QKeyEvent&) const;
+    void follow_text();
     void ask_for_texts(bool folder);
 
     // --- map_runs.cpp: background work -----------------------------------------------------------------------

@@ -63,7 +63,7 @@ private:
 };
 
 SweepWindow::SweepWindow(Document& document, Jobs& jobs, QWidget* parent)
-    : QDialog(parent),
+    : QWidget(parent),
       document_(document),
       jobs_(jobs),
       form_(new SweepForm(jobs)),
@@ -80,8 +80,7 @@ SweepWindow::SweepWindow(Document& document, Jobs& jobs, QWidget* parent)
       export_(new QPushButton(QStringLiteral("Export …"))),
       copy_command_(new QPushButton(QStringLiteral("Copy as command"))) {
     setObjectName(QStringLiteral("SweepWindow"));
-    setWindowTitle(QStringLiteral("Sweep"));
-    setWindowFlag(Qt::WindowMaximizeButtonHint);
+    setAttribute(Qt::WA_StyledBackground);
     build();
     connect_parts();
     restyle();
@@ -93,8 +92,6 @@ SweepWindow::SweepWindow(Document& document, Jobs& jobs, QWidget* parent)
     show_cell();
     canvas_->set_placeholder(QStringLiteral("One edit after another"),
                              QStringLiteral("Choose what is edited and what is measured, then press Sweep."));
-    resize(1180, 800);
-    setMinimumSize(760, 520);
 }
 
 SweepWindow::~SweepWindow() {
@@ -103,9 +100,7 @@ SweepWindow::~SweepWindow() {
 }
 
 void SweepWindow::build() {
-    for (QPushButton* button : {stop_, go_on_, use_edit_, export_, copy_command_}) button->setAutoDefault(false);
     start_->setProperty("kind", "primary");
-    start_->setDefault(true);
     progress_->setFixedWidth(160);
     progress_->setTextVisible(false);
     cell_words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -159,9 +154,6 @@ void SweepWindow::connect_parts() {
     connect(&pause_, &QTimer::timeout, this, &SweepWindow::forecast_now);
     connect(form_, &SweepForm::changed, this, &SweepWindow::ask_forecast);
     connect(form_, &SweepForm::changed, this, &SweepWindow::look_at_request);
-    for (QAction* action : {undo_.createUndoAction(this), undo_.createRedoAction(this)}) addAction(action);
-    actions().front()->setShortcuts(QKeySequence::Undo);
-    actions().back()->setShortcuts(QKeySequence::Redo);
     connect(start_, &QPushButton::clicked, this, &SweepWindow::start);
     connect(stop_, &QPushButton::clicked, this, &SweepWindow::stop);
     connect(go_on_, &QPushButton::clicked, this, &SweepWindow::go_on);
@@ -376,8 +368,6 @@ void SweepWindow::show_work() {
     start_->setEnabled(!runs && !cannot_);
     export_->setEnabled(result_ != nullptr);
     copy_command_->setEnabled(shown_.has_value());
-    setWindowTitle(shown_ ? QStringLiteral("Sweep – ") + QString::fromStdString(shown_->opened.model->config().name)
-                          : QStringLiteral("Sweep"));
 }
 
 void SweepWindow::restyle() {
@@ -396,11 +386,14 @@ void SweepWindow::say_written(const QString& file) { say(QStringLiteral("Wrote %
 void SweepWindow::keyPressEvent(QKeyEvent* event) {
     if (event->matches(QKeySequence::HelpContents) && canvas_->shown())
         return Q_EMIT explanation_asked(canvas_->shown()->title(), canvas_->shown()->description());
-    QDialog::keyPressEvent(event);
+    // Return in a field starts it, as it runs a text.
+    const bool in_field = focusWidget() && focusWidget()->testAttribute(Qt::WA_InputMethodEnabled);
+    if ((event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) && in_field && start_->isEnabled()) return start();
+    QWidget::keyPressEvent(event);
 }
 
 void SweepWindow::showEvent(QShowEvent* event) {
-    QDialog::showEvent(event);
+    QWidget::showEvent(event);
     read_numbers();
     ask_forecast();
 }

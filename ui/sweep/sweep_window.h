@@ -10,12 +10,12 @@
 #include "ui/sweep/sweep_form.h"
 #include "ui/sweep/sweeps_of.h"
 
-#include <QDialog>
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QTimer>
 #include <QUndoStack>
+#include <QWidget>
 
 #include <memory>
 #include <optional>
@@ -23,9 +23,9 @@
 namespace headlight::ui {
 
 /// The page of sweeps: what to sweep at the left, the figure that fills as cells arrive at the right. Stopping keeps the cells
-/// that are there, and the sweep can go on; closing the page only hides it. A click selects a cell's head, layer and tokens in
+/// that are there, and the sweep can go on. A click selects a cell's head, layer and tokens in
 /// the window and offers its edit as a line of a recipe.
-class SweepWindow : public QDialog {
+class SweepWindow : public QWidget {
     Q_OBJECT
 public:
     SweepWindow(Document&, Jobs&, QWidget* parent = nullptr);

@@ -2,10 +2,8 @@
 // Every action of the window, once: menus, shortcuts and the command palette show the same list.
 #include "ui/canvas/recipe.h"
 #include "ui/dialogs/about.h"
-#include "ui/dialogs/compare_dialog.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/model_chooser.h"
-#include "ui/dialogs/tensor_list.h"
 #include "ui/dialogs/tour.h"
 #include "ui/document/examples.h"
 #include "ui/style/appearance.h"
@@ -46,6 +44,7 @@ QAction* MainWindow::add(Command command, const QString& text, const QKeySequenc
 }
 
 void MainWindow::make_actions() {
+    make_page_actions();
     make_file_actions();
     make_edit_actions();
     make_edits_actions();
@@ -54,9 +53,9 @@ void MainWindow::make_actions() {
     make_help_actions();
     for (const auto& [command, action] : commands_) action->setCheckable(state_of(command).has_value());
     for (const auto& [view, action] : view_actions_) action->setCheckable(true);
-    prompt_bar_->more_button().setMenu(new QMenu(this));
-    prompt_bar_->more_button().menu()->setToolTipsVisible(true);
-    prompt_bar_->model_button().setMenu(new QMenu(this));
+    top_bar_->menu_button().setMenu(new QMenu(this));
+    top_bar_->menu_button().menu()->setToolTipsVisible(true);
+    top_bar_->model_button().setMenu(new QMenu(this));
     fill_model_menu();
     fill_menus();
     refresh_views();
@@ -66,14 +65,12 @@ void MainWindow::make_actions() {
 void MainWindow::make_file_actions() {
     add(Command::open_model, QStringLiteral("Open model …"), QKeySequence::Open, [this] { choose_model(); });
     add(Command::tensors, QStringLiteral("Tensors of the model"), {}, [this] {
-        if (!document_->model().model) return;
-        auto* dialog = new TensorList(document_->model(), *jobs_, this);
-        dialog->setAttribute(Qt::WA_DeleteOnClose);
-        dialog->show();
+        show_page(Page::model);
+        model_page_->show_tensors();
     });
-    add(Command::corpus, QStringLiteral("Corpus …"), {}, [this] { open_corpus(); });
+    add(Command::corpus, QStringLiteral("Corpus …"), {}, [this] { show_page(Page::corpus); });
     add(Command::map, QStringLiteral("Map of queries and keys …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M),
-        [this] { open_map(); });
+        [this] { show_page(Page::map); });
     add(Command::open_folder, QStringLiteral("Open model folder …"), {}, [this] { open_folder(); });
     add(Command::open_session, QStringLiteral("Open session …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O),
         [this] { open_session_dialog(); });
@@ -104,21 +101,15 @@ void MainWindow::make_file_actions() {
 }
 
 void MainWindow::make_edit_actions() {
-    QUndoStack& stack = history_->stack();
-    QAction* undo = add(Command::undo, QStringLiteral("Undo"), QKeySequence::Undo, [this] {
-        document_->end_continuation();  // what it has written so far is the step that is undone
-        history_->stack().undo();
+    add(Command::undo, QStringLiteral("Undo"), QKeySequence::Undo, [this] {
+        if (page_ == Page::text) document_->end_continuation();  // what it has written so far is the step that is undone
+        undo_stack().undo();
     });
-    QAction* redo = add(Command::redo, QStringLiteral("Redo"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z),
-                        [this] { history_->stack().redo(); });
-    undo->setEnabled(false);
-    redo->setEnabled(false);
-    connect(&stack, &QUndoStack::canUndoChanged, undo, &QAction::setEnabled);
-    connect(&stack, &QUndoStack::canRedoChanged, redo, &QAction::setEnabled);
-    connect(document_.get(), &Document::changed, undo, [this, undo] {
-        if (document_->continuing()) undo->setEnabled(true);
-    });
-    connect(document_.get(), &Document::continued, undo, [this, undo] { undo->setEnabled(history_->stack().canUndo()); });
+    add(Command::redo, QStringLiteral("Redo"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [this] { undo_stack().redo(); });
+    connect(&history_->stack(), &QUndoStack::indexChanged, this, &MainWindow::refresh_undo);
+    connect(&history_->stack(), &QUndoStack::cleanChanged, this, &MainWindow::refresh_undo);
+    connect(document_.get(), &Document::changed, this, &MainWindow::refresh_undo);
+    connect(document_.get(), &Document::continued, this, &MainWindow::refresh_undo);
     add(Command::run, QStringLiteral("Run now"), QKeySequence(Qt::CTRL | Qt::Key_Return), [this] { document_->run_now(); });
     add(Command::stop, QStringLiteral("Stop"), {}, [this] { document_->stop(); });
     add(Command::generate, QStringLiteral("Generate"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] { generate(); });
@@ -128,6 +119,7 @@ void MainWindow::make_edit_actions() {
         add(each.command, QStringLiteral("Compute in %1").arg(QString::fromStdString(std::string(enum_word(each.type)))), {},
             [this, type = each.type] { document_->set_compute_type(type); });
     add(Command::edit_text, QStringLiteral("Edit the text"), QKeySequence(Qt::CTRL | Qt::Key_L), [this] {
+        show_page(Page::text);
         if (reads_pictures(document_->model())) return prompt_bar_->image_button().setFocus();
         prompt_bar_->text().setFocus();
         prompt_bar_->text().selectAll();
@@ -136,10 +128,9 @@ void MainWindow::make_edit_actions() {
         if (takes_texts()) prompt_bar_->toggle_pair();
     });
     add_sweep_actions();
-    add(Command::compare, QStringLiteral("Compare with …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D), [this] {
-        auto* dialog = new CompareDialog(*document_, this);
-        dialog->setAttribute(Qt::WA_DeleteOnClose);
-        dialog->show();
+    add(Command::compare, QStringLiteral("Compare"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D), [this] {
+        show_page(Page::text);
+        prompt_bar_->b_line().begin();
     });
     const auto example = [this](int line) {
         return [this, line] {
@@ -159,10 +150,11 @@ void MainWindow::make_edit_actions() {
     add(Command::compare_stop, QStringLiteral("Stop comparing"), {}, [this] {
         ViewOptions options = document_->options();
         options.other = {};
-        if (!any_edit(options.edits)) options.side = figure::Side::a;
+        if (!any_edit(options.edits)) options.side = figure::Side::a, options.both_sides = false;
         document_->set_options(options);
     });
     add(Command::find_heads, QStringLiteral("Find heads"), QKeySequence::Find, [this] {
+        show_page(Page::text);
         heads_->finder().setFocus();
         heads_->finder().selectAll();
     });
@@ -171,13 +163,25 @@ void MainWindow::make_edit_actions() {
 }
 
 void MainWindow::make_view_actions() {
-    int number = 1;
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         const View view = spec.id;
-        view_actions_[view] =
-            add(QStringLiteral("%1 view").arg(view_title(view)),
-                spec.tab && number <= 9 ? QKeySequence(Qt::Key_0 + number++) : QKeySequence(), [this, view] { show_view(view); });
+        view_actions_[view] = add(QStringLiteral("%1 view").arg(view_title(view)), {}, [this, view] { show_view(view); });
         view_actions_[view]->setProperty("keyword", QString::fromStdString(view));
+    }
+    const auto questions = figure::view_questions();
+    for (std::size_t q = 0; q < questions.size(); ++q) {
+        question_actions_.push_back(
+            add(QString::fromStdString(questions[q].title), QKeySequence(Qt::ALT | Qt::Key(Qt::Key_1 + int(q))), [this, q] {
+                const View view = tools_->views().view_of_question(q);
+                if (!view.empty()) show_view(view);
+            }));
+        for (const figure::ViewPlace& place : questions[q].places) {
+            if (!place.key) continue;
+            QAction* key =
+                add(QStringLiteral("%1, or its next form").arg(QString::fromStdString(place.title)),
+                    QKeySequence(Qt::Key(place.key)), [this, &place] { show_view(tools_->views().next_of_place(place)); });
+            key->setProperty("key-only", true);  // the palette has the views themselves
+        }
     }
     QAction* next =
         add(Command::attention_next, QStringLiteral("Next attention: decoder, encoder, cross"), QKeySequence(Qt::Key_X), [this] {
@@ -212,26 +216,34 @@ void MainWindow::make_view_actions() {
     });
     add(Command::menu, QStringLiteral("Menus"), QKeySequence(Qt::Key_F10), [this] { menus_->open(); });
     add(Command::to_view, QStringLiteral("Go to the view"), QKeySequence(Qt::Key_F6),
-        [this] { active_pane().canvas().setFocus(Qt::ShortcutFocusReason); });
+        [this] { focus_of_page().setFocus(Qt::ShortcutFocusReason); });
     add(Command::zoom_in, QStringLiteral("Zoom in"), QKeySequence::ZoomIn, [this] {
-        FigureCanvas& canvas = active_pane().canvas();
+        if (page_ == Page::map) return;  // its canvas has its own
+        FigureCanvas& canvas = canvas_of_page();
         canvas.zoom_by(1.4, QRectF(canvas.viewport()->rect()).center());
     });
     add(Command::zoom_out, QStringLiteral("Zoom out"), QKeySequence::ZoomOut, [this] {
-        FigureCanvas& canvas = active_pane().canvas();
+        if (page_ == Page::map) return;  // its canvas has its own
+        FigureCanvas& canvas = canvas_of_page();
         canvas.zoom_by(1 / 1.4, QRectF(canvas.viewport()->rect()).center());
     });
-    add(Command::zoom_fit, QStringLiteral("Zoom to fit"), QKeySequence(Qt::CTRL | Qt::Key_0),
-        [this] { active_pane().canvas().zoom_to_fit(); });
+    add(Command::zoom_fit, QStringLiteral("Zoom to fit"), QKeySequence(Qt::CTRL | Qt::Key_0), [this] {
+        if (page_ != Page::map) canvas_of_page().zoom_to_fit();
+    });
     add(Command::transfer, QStringLiteral("How weights are drawn"), QKeySequence(Qt::CTRL | Qt::Key_T), [this] {
         if (!tools_->open_transfer())
             status_->say(QStringLiteral("The %1 view has no weight scale").arg(view_title(active_pane().view())));
     });
-    add(Command::hide_sinks, QStringLiteral("Hide sinks"), {}, [this] { tools_->hide_sinks().click(); });
-    add(Command::hide_special, QStringLiteral("Hide special tokens"), {}, [this] { tools_->hide_special().click(); });
+    add(Command::hide_sinks, QStringLiteral("Hide sinks"), {},
+        [this] { document_->edit_options([](ViewOptions& o) { o.pattern.hide_sinks = !o.pattern.hide_sinks; }); });
+    add(Command::hide_special, QStringLiteral("Hide special tokens"), {},
+        [this] { document_->edit_options([](ViewOptions& o) { o.pattern.hide_special = !o.pattern.hide_special; }); });
     add(Command::predictions, QStringLiteral("Predictions under the tokens"), QKeySequence(Qt::Key_P),
         [this] { document_->edit_options([&](ViewOptions& o) { o.predictions = !o.predictions; }); });
-    add(Command::words, QStringLiteral("Merge sub-words"), {}, [this] { tools_->words().click(); });
+    add(Command::words, QStringLiteral("Merge sub-words"), QKeySequence(Qt::SHIFT | Qt::Key_W),
+        [this] { document_->edit_options([](ViewOptions& o) { o.pattern.merge_words = !o.pattern.merge_words; }); });
+    add(Command::subject, QStringLiteral("Subject of the view"), QKeySequence(Qt::Key_S),
+        [this] { tools_->subject().focus_first(); });
     const auto options = [this](auto change) { return [this, change] { document_->edit_options(change); }; };
     using figure::HeadPalette;
     using figure::Ramp;
@@ -266,10 +278,10 @@ void MainWindow::make_selection_actions() {
     on_canvas(add(Command::layer_down, QStringLiteral("Next layer"), QKeySequence(Qt::Key_Down), [&s] { s.step_layer(1); }));
     on_canvas(add(Command::head_left, QStringLiteral("Previous head"), QKeySequence(Qt::Key_Left), [&s] { s.step_head(-1); }));
     on_canvas(add(Command::head_right, QStringLiteral("Next head"), QKeySequence(Qt::Key_Right), [&s] { s.step_head(1); }));
-    on_canvas(add(Command::side_next, QStringLiteral("Next of A, B and B − A"), QKeySequence(Qt::Key_Space), [this] {
-        const auto side = static_cast<int>(document_->options().side);
-        document_->set_side(static_cast<figure::Side>((side + 1) % 3));
-    }));
+    on_canvas(add(Command::side_next, QStringLiteral("Next of A, B, A+B and B − A"), QKeySequence(Qt::Key_Space),
+                  [this] { tools_->side().step(1); }));
+    on_canvas(add(Command::side_before, QStringLiteral("The one before of A, B, A+B and B − A"),
+                  QKeySequence(Qt::SHIFT | Qt::Key_Space), [this] { tools_->side().step(-1); }));
     const auto step_query = [this, &s](int by) {
         s.step_query(by);
         if (const auto query = s.get().query()) prompt_bar_->tokens().reveal(*query);
@@ -292,8 +304,8 @@ void MainWindow::make_selection_actions() {
 void MainWindow::make_help_actions() {
     add(Command::tour, QStringLiteral("Tour"), {}, [this] { start_tour(); });
     add(Command::what, QStringLiteral("What am I seeing?"), QKeySequence::HelpContents, [this] {
-        const auto& figure = active_pane().canvas().shown();
-        if (figure && active_pane().shows_own_view())
+        const auto& figure = canvas_of_page().shown();
+        if (figure && (canvas_of_page().shown() != active_pane().canvas().shown() || active_pane().shows_own_view()))
             show_text_window(this, figure->title(), figure->description());
         else
             status_->say(QStringLiteral("%1 is not drawn yet").arg(view_title(active_pane().view())));
@@ -357,40 +369,6 @@ void MainWindow::add_texts() {
     document_->edit_options([&](ViewOptions& o) { o.batch_file = file; });
 }
 
-void MainWindow::open_corpus() {
-    if (corpus_) return bring_to_front(*corpus_);
-    corpus_ = new CorpusWindow(*document_, *jobs_, this);
-    connect(jobs_.get(), &Jobs::finished, corpus_, [this](Jobs::Lane lane) {
-        if (lane == Jobs::Lane::corpus && corpus_->isHidden())
-            status_->say(QStringLiteral("The corpus has been run: File › Corpus shows it"));
-    });
-    connect(corpus_, &CorpusWindow::head_chosen, this, [this](HeadId head) { document_->selection().focus_head(head); });
-    connect(corpus_, &CorpusWindow::example_chosen, this, &MainWindow::show_text_example);
-    corpus_->show();
-}
-
-void MainWindow::open_map() {
-    if (!map_) {
-        map_ = new MapWindow(*document_, *jobs_, map_page_, this);
-        connect(map_, &MapWindow::page_changed, this, [this] { document_->set_modified(true); });
-        connect(map_, &QDialog::finished, this, [this] {
-            map_page_ = map_->page();
-            map_page_.open = false;
-        });
-        map_->setAttribute(Qt::WA_DeleteOnClose);
-        connect(map_, &MapWindow::example_chosen, this, &MainWindow::show_text_example);
-        connect(map_, &MapWindow::export_asked, this, [this](const Exportable& what) {
-            auto* dialog = new ExportDialog(*document_, *jobs_, what, map_->canvas().viewport()->size(), map_);
-            dialog->setAttribute(Qt::WA_DeleteOnClose);
-            connect(dialog, &ExportDialog::written, map_, &MapWindow::say_written);
-            dialog->open();
-        });
-        connect(map_, &MapWindow::explanation_asked, this,
-                [this](const QString& title, const QString& text) { show_text_window(map_, title, text); });
-    }
-    bring_to_front(*map_);
-}
-
 void MainWindow::show_text_example(const TextExample& example) {
     if (!example.text.isEmpty() && !takes_texts()) return;
     State state = document_->state();
@@ -412,7 +390,7 @@ void MainWindow::show_text_example(const TextExample& example) {
     }
     if (example.neuron) next.neuron = example.neuron;
     document_->restore(state);
-    activateWindow();
+    show_page(Page::text);
 }
 
 void MainWindow::show_example(int index) {
@@ -435,6 +413,9 @@ void MainWindow::save(bool ask) {
 }
 
 void MainWindow::export_figure(const QString& format) {
+    if (page_ == Page::corpus && corpus_) return corpus_->export_button().click();
+    if (page_ == Page::map && map_) return map_->export_button().click();
+    if (page_ == Page::sweep && sweeps_) return sweeps_->export_button().click();
     if (!active_pane().shown()) return status_->say(QStringLiteral("There is nothing to export yet"));
     auto* dialog = new ExportDialog(*document_, *jobs_, *active_pane().shown(), active_pane().canvas().viewport()->size(), this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);

@@ -7,6 +7,11 @@ namespace headlight::ui {
 
 /// What menus, shortcuts and the command palette can do, beside opening a view and showing an example.
 enum class Command {
+    page_text,
+    page_corpus,
+    page_map,
+    page_sweep,
+    page_model,
     open_model,
     tensors,
     corpus,
@@ -47,6 +52,7 @@ enum class Command {
     sweep_neurons,
     sweep_stream,
     side_next,
+    side_before,
     edits,
     edit_selected,
     edit_typed,
@@ -76,6 +82,7 @@ enum class Command {
     hide_special,
     predictions,
     words,
+    subject,
     heads_category10,
     heads_okabe_ito,
     ramp_ink,

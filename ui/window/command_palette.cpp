@@ -97,11 +97,14 @@ CommandPalette::CommandPalette(const QString& hint, std::vector<PaletteItem> ite
     filter({});
 }
 
-void CommandPalette::open() {
+void CommandPalette::open(const QWidget* below) {
     const QWidget* over = parentWidget();
     const int width = std::clamp(over->width() - 64, 200, 560);  // wider than a tiny window: it is one of its own
     setFixedSize(width, 440);
-    move(over->mapToGlobal(QPoint((over->width() - width) / 2, 72)));
+    if (below && below->isVisible() && below->width() > 100)
+        move(below->mapToGlobal(QPoint(below->width() - width, 0)));
+    else
+        move(over->mapToGlobal(QPoint((over->width() - width) / 2, 72)));
     show();
     field_->setFocus();
 }

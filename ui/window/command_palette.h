@@ -29,7 +29,8 @@ public:
     using Meaning = std::function<std::vector<PaletteItem>(const QString& typed)>;
 
     CommandPalette(const QString& hint, std::vector<PaletteItem>, QWidget* parent, Meaning = {});
-    void open();
+    /// Below the field that it is opened from, where that is in sight; else in the middle of its parent.
+    void open(const QWidget* below = nullptr);
     QLineEdit& field() { return *field_; }
     QListWidget& list() { return *list_; }
 

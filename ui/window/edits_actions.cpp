@@ -60,6 +60,14 @@ void MainWindow::make_edits_actions() {
     connect(document_.get(), &Document::continued, edits_, [this] {
         if (document_->continued_under_edits()) show_panel(*edits_, true);
     });
+    connect(edit_strip_, &EditStrip::list_asked, &action(Command::edits), &QAction::trigger);
+    connect(edit_strip_, &EditStrip::line_asked, this, [this](std::optional<std::size_t> line) {
+        show_panel(*edits_, true);
+        if (line && *line < edits_->rows())
+            edits_->row(*line).field().setFocus();
+        else
+            edits_->adding().setFocus();
+    });
     connect(edits_, &EditsPanel::open_asked, &action(Command::edits_open), &QAction::trigger);
     connect(edits_, &EditsPanel::save_asked, &action(Command::edits_save), &QAction::trigger);
     connect(edits_, &EditsPanel::close_asked, this, [this] { show_panel(*edits_, false); });

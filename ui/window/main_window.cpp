@@ -75,6 +75,11 @@ MainWindow::~MainWindow() {
 void MainWindow::build() {
     auto* root = new QWidget;
     auto* column = new_column(root, {0, 0, 0, 0}, 0);
+    top_bar_ = new TopBar(*document_, *jobs_);
+    stack_ = new QStackedWidget;
+    text_page_ = new QWidget;
+    auto* text_column = new_column(text_page_, {0, 0, 0, 0}, 0);
+    model_page_ = new ModelPage(*document_, *jobs_);
     prompt_bar_ = new PromptBar(*document_, *jobs_);
     heads_ = new HeadsPanel(*document_);
     inspector_ = new Inspector(*document_, *jobs_);
@@ -100,7 +105,12 @@ void MainWindow::build() {
     centre->setAttribute(Qt::WA_StyledBackground);
     auto* middle = new_column(centre, {0, 0, 0, 0}, 0);
     middle->addWidget(tools_);
+    edits_ = new EditsPanel(*document_, *jobs_);
+    edits_->hide();
+    edit_strip_ = new EditStrip(*document_, *edits_);
+    middle->addWidget(edit_strip_);
     auto* error_room = new_column(nullptr, {16, 0, 16, 0});
+    error_room->setObjectName(QStringLiteral("Messages"));
     error_room->addWidget(errors_);
     error_room->addWidget(notice_);
     middle->addLayout(error_room);
@@ -109,8 +119,6 @@ void MainWindow::build() {
     centre_split_->setChildrenCollapsible(false);
     centre_split_->addWidget(left_);
     centre_split_->addWidget(right_);
-    edits_ = new EditsPanel(*document_, *jobs_);
-    edits_->hide();
     stacked_ = new StackedViews(centre_split_, edits_);
     middle->addWidget(stacked_, 1);
 
@@ -130,8 +138,15 @@ void MainWindow::build() {
     inspector_->setMaximumWidth(most_of_panel);
     centre->setMinimumWidth(420);
     body_->setSizes({heads_width, 884, inspector_width});
-    column->addWidget(prompt_bar_);
-    column->addWidget(body_, 1);
+    text_column->addWidget(prompt_bar_);
+    text_column->addWidget(body_, 1);
+    stack_->addWidget(text_page_);
+    stack_->addWidget(model_page_);
+    column->addWidget(top_bar_);
+    auto* of_pages = new_column(nullptr, {16, 0, 16, 0}, 0);
+    of_pages->setObjectName(QStringLiteral("MessagesOfPages"));
+    column->addLayout(of_pages);
+    column->addWidget(stack_, 1);
     column->addWidget(status_);
     setCentralWidget(root);
     setMinimumSize(720, 420);  // of a laptop at 200 %, less the bars of its desktop
@@ -145,7 +160,7 @@ void MainWindow::connect_parts() {
         using Lane = Jobs::Lane;
         const bool of_dialog = lane == Lane::preview || lane == Lane::tensor || lane == Lane::models || lane == Lane::fetch ||
                                lane == Lane::candidates;
-        const bool of_view = lane == Lane::picture || lane == Lane::second_picture;
+        const bool of_view = lane == Lane::picture || lane == Lane::second_picture || lane == Lane::model_picture;
         const auto dialogs = findChildren<ExportDialog*>();  // of the page of the map, too
         const bool of_export = lane == Lane::file && std::ranges::any_of(dialogs, &QWidget::isVisible);
         const bool of_corpus = corpus_ && corpus_->isVisible() &&
@@ -184,6 +199,7 @@ void MainWindow::connect_parts() {
         if (change == model || change == trace || change == other) refresh_views();
         if (change == model || change == trace || change == run) keep_recovered();
         if (change == other || change == options) ask_about_b();
+        if (change == other || change == options || change == trace) show_sides();
         refresh_actions();
         if (change != file && change != filter && change != batch && change != run && change != other) autosave_->changed();
     });
@@ -207,10 +223,18 @@ void MainWindow::connect_parts() {
         if (!note.isEmpty()) status_->say(note);
     });
     connect(&prompt_bar_->image_button(), &QPushButton::clicked, &action(Command::open_picture), &QAction::trigger);
+    connect(top_bar_, &TopBar::page_asked, this, &MainWindow::show_page);
+    connect(top_bar_, &TopBar::palette_asked, &action(Command::palette), &QAction::trigger);
+    connect(&prompt_bar_->compare_button(), &QPushButton::clicked, this,
+            [this] { action(document_->options().other.on ? Command::compare_stop : Command::compare).trigger(); });
+    connect(&prompt_bar_->b_line(), &BLine::end_asked, &action(Command::compare_stop), &QAction::trigger);
+    connect(&prompt_bar_->b_line(), &BLine::edits_asked, &action(Command::edits), &QAction::trigger);
+    connect(&prompt_bar_->edit_button(), &QPushButton::clicked, &action(Command::edits), &QAction::trigger);
+    connect(&model_page_->pane(), &ViewPane::figure_changed, this, &MainWindow::refresh_actions);
+    connect(&model_page_->pane().canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
     connect(&tools_->side(), &SideSwitch::end_asked, this,
             [this] { action(document_->options().other.on ? Command::compare_stop : Command::edits_switch).trigger(); });
-    connect(tools_, &ToolRow::tensors_asked, &action(Command::tensors), &QAction::trigger);
     connect(tools_, &ToolRow::batch_asked, &action(Command::add_texts), &QAction::trigger);
     connect(tools_, &ToolRow::example_asked, this, &MainWindow::show_example);
     for (ViewPane* pane : {left_, right_}) {
@@ -256,13 +280,22 @@ void MainWindow::watch_model() {
 
 void MainWindow::show_views() {
     const OpenViews& views = document_->views();
+    // A and B next to each other are the same view twice.
+    const bool both = document_->options().both_sides && document_->beside() && !figure::view_spec(views.left).compares;
     left_->set_view(views.left);
-    right_->setVisible(views.split);
-    right_->set_view(views.right);
+    right_->setVisible(views.split || both);
+    right_->set_side(both ? std::optional(figure::Side::b) : std::nullopt);
+    right_->set_view(both ? views.left : views.right);
     if (!views.split) right_active_ = false;
     tools_->set_view(active_pane().view());
     frame_active_pane();
     show_description();
+}
+
+/// The right pane comes and goes with A and B next to each other.
+void MainWindow::show_sides() {
+    const bool both = document_->options().both_sides && document_->beside();
+    if (both != std::exchange(shows_both_, both)) show_views();
 }
 
 /// As wide and as high as at the first start.
@@ -280,35 +313,12 @@ void MainWindow::frame_active_pane() {
     }
 }
 
-/// By hand, so that it stays until the window's width changes.
-void MainWindow::show_panel(QWidget& panel, bool on) {
-    folded_[&panel] = false;
-    const bool had_focus = panel.isAncestorOf(QApplication::focusWidget());
-    panel.setVisible(on);
-    if (!on && had_focus) active_pane().canvas().setFocus();
-    refresh_actions();
-}
-
-/// Panels without room in a narrow window go, and come back with the room.
-void MainWindow::fold_panels() {
-    constexpr int least_for_inspector = 1020, least_for_heads = 760;
-    for (const auto& [panel, least] : {std::pair<QWidget*, int>(inspector_, least_for_inspector), {heads_, least_for_heads}}) {
-        const bool narrow = width()<least, was_narrow = last_width_> 0 && last_width_ < least;
-        if (narrow == was_narrow) continue;
-        if (narrow && panel->isHidden()) continue;  // as wanted
-        if (!narrow && !folded_[panel]) continue;
-        show_panel(*panel, !narrow);
-        folded_[panel] = narrow;
-    }
-    last_width_ = width();
-}
-
-void MainWindow::resizeEvent(QResizeEvent* event) {
-    QMainWindow::resizeEvent(event);
-    fold_panels();
-}
-
 void MainWindow::show_view(const View& view) {
+    if (!figure::seat_of(view)) {  // a view of the model's own page
+        model_page_->show_view(view);
+        return show_page(Page::model);
+    }
+    show_page(Page::text);
     OpenViews views = document_->views();
     (right_active_ && views.split ? views.right : views.left) = view;
     document_->set_views(views);
@@ -349,6 +359,7 @@ void MainWindow::open(const QString& what) {
     if (is_picture(what)) return open_picture(what);
     if (is_text(what)) return open_text(what);
     session_views_ = restores_map_ = false;
+    wanted_page_.reset();
     const std::string place = model::without_tower(what.toStdString()).string(), tower = model::tower_of(what.toStdString());
     const QFileInfo file(QString::fromStdString(place));
     document_->open_model(
@@ -433,9 +444,10 @@ Session MainWindow::session() const {
     return {state.model.isEmpty() ? built_in : state.model,
             state,
             document_->views(),
-            map_ && map_->isVisible() ? map_->page() : map_page_,
+            map_ ? map_->page() : map_page_,
             sweeps_ ? sweeps_->request() : sweep_request_,
-            sweeps_ ? sweeps_->numbers() : sweep_numbers_};
+            sweeps_ ? sweeps_->numbers() : sweep_numbers_,
+            wanted_page_.value_or(page_)};
 }
 
 void MainWindow::apply_session(const Session& session, const QString& file) {
@@ -443,8 +455,17 @@ void MainWindow::apply_session(const Session& session, const QString& file) {
     State state = session.state;
     state.model = session.model;
     document_->restore(state, file);
-    document_->set_views(session.views);
+    OpenViews views = session.views;
+    for (View* view : {&views.left, &views.right})
+        if (!figure::seat_of(*view)) *view = figure::view_id(view == &views.left ? 0 : 1);
+    document_->set_views(views);
     history_->clear();
+    if (!figure::seat_of(session.views.left)) {  // of a program in which the model's views stood among the others
+        model_page_->show_view(session.views.left);
+        wanted_page_ = Page::model;
+    } else {
+        wanted_page_ = session.page;
+    }
     map_page_ = session.map;
     restores_map_ = session.map.open || map_;
     sweep_request_ = session.sweep;
@@ -455,10 +476,14 @@ void MainWindow::apply_session(const Session& session, const QString& file) {
 
 /// Now, or when the model and its text are there.
 void MainWindow::restore_map() {
-    if (!restores_map_ || !document_->up_to_date()) return;
-    restores_map_ = false;
-    if (map_) return map_->restore(map_page_);
-    open_map();
+    if (!document_->up_to_date()) return;
+    if (std::exchange(restores_map_, false)) {
+        if (map_)
+            map_->restore(map_page_);
+        else
+            make_map();
+    }
+    if (const auto page = std::exchange(wanted_page_, std::nullopt)) show_page(*page);
 }
 
 bool MainWindow::save_to(const QString& file) {
@@ -548,8 +573,8 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
             if (message->isVisible()) return message->hide();
         // Out of the field first, whose text stays: keys are commands again.
         const QWidget* field = focusWidget();
-        if (field && field->testAttribute(Qt::WA_InputMethodEnabled)) return active_pane().canvas().setFocus();
-        if (document_->selection().escape()) return;
+        if (field && field->testAttribute(Qt::WA_InputMethodEnabled)) return focus_of_page().setFocus();
+        if (page_ == Page::text && document_->selection().escape()) return;
     }
     // A shortcut whose command cannot work now: say why.
     for (const QAction* action : actions_) {

@@ -8,10 +8,13 @@
 #include "ui/document/history.h"
 #include "ui/document/session.h"
 #include "ui/map/map_window.h"
+#include "ui/model/model_page.h"
+#include "ui/panels/edits/edit_strip.h"
 #include "ui/panels/edits/edits_panel.h"
 #include "ui/panels/heads/heads_panel.h"
 #include "ui/panels/inspector/inspector.h"
 #include "ui/panels/prompt/prompt_bar.h"
+#include "ui/panels/prompt/top_bar.h"
 #include "ui/panels/status/error_panel.h"
 #include "ui/panels/status/notice_bar.h"
 #include "ui/panels/status/status_strip.h"
@@ -27,14 +30,16 @@
 #include <QMainWindow>
 #include <QPointer>
 #include <QSplitter>
+#include <QStackedWidget>
 
 #include <map>
 #include <memory>
 
 namespace headlight::ui {
 
-/// The window: prompt and tokens above, heads at the left, one or two views in the middle, the inspector at the right,
-/// the status below. It connects the parts; Document and SelectionModel hold the state.
+/// The window: five pages of one model. That of the text has prompt and tokens above, heads at the left, one or two views in the
+/// middle, the inspector at the right; the status is below all. It connects the parts; Document and SelectionModel hold the
+/// state.
 class MainWindow : public QMainWindow {
     Q_OBJECT
 public:
@@ -44,21 +49,31 @@ public:
     Document& document() { return *document_; }
     Jobs& jobs() { return *jobs_; }
     History& history() { return *history_; }
+    TopBar& top_bar() { return *top_bar_; }
+    Page page() const { return page_; }
+    void show_page(Page);
+    ModelPage& model_page() { return *model_page_; }
     PromptBar& prompt_bar() { return *prompt_bar_; }
     HeadsPanel& heads_panel() { return *heads_; }
     Inspector& inspector() { return *inspector_; }
     EditsPanel& edits_panel() { return *edits_; }
+    EditStrip& edit_strip() { return *edit_strip_; }
     ToolRow& tool_row() { return *tools_; }
     StatusStrip& status_strip() { return *status_; }
     ErrorPanel& error_panel() { return *errors_; }
     NoticeBar& notice_bar() { return *notice_; }
     ViewPane& left_pane() { return *left_; }
     ViewPane& right_pane() { return *right_; }
-    ViewPane& active_pane() { return right_active_ && document_->views().split ? *right_ : *left_; }
+    /// The one that keys and exports are about.
+    ViewPane& active_pane() {
+        if (page_ == Page::model) return model_page_->pane();
+        return right_active_ && document_->views().split ? *right_ : *left_;
+    }
     QAction& action(Command command) const { return *commands_.at(command); }
     QAction& view_action(const View& view) const { return *view_actions_.at(view); }
     FoldingMenuBar& menus() { return *menus_; }
     ContextMenus& context_menus() { return *context_menus_; }
+    QAction& question_action(std::size_t number) const { return *question_actions_.at(number); }
     /// Shows an example sentence.
     QAction& example(std::size_t index) const { return *examples_.at(index); }
 
@@ -86,9 +101,9 @@ public:
     QString command_for_shown() const;
     /// The tour that is open; null when none is.
     Tour* tour() const { return tour_; }
-    /// The page of a corpus; null when it is not open.
+    /// The page of a corpus; null before it was opened.
     CorpusWindow* corpus() const { return corpus_; }
-    /// The page of the map of queries and keys; null when it is not open.
+    /// The page of the map of queries and keys; null before it was opened.
     MapWindow* map() const { return map_; }
     /// The page of sweeps; null before it was opened.
     SweepWindow* sweeps() const { return sweeps_; }
@@ -136,6 +151,7 @@ private:
     void frame_active_pane();
     void open_text(const QString& file);
     void show_views();
+    void show_sides();
     void choose_view();
     void show_title();
     void show_description();
@@ -151,9 +167,16 @@ private:
     bool takes_pictures(const QString& doing, const QString& file = {});
     bool takes_texts();
     void add_texts();
-    void open_corpus();
-    void open_map();
-    void open_sweeps();
+    void make_page_actions();
+    void make_corpus();
+    void make_map();
+    void make_sweeps();
+    QUndoStack& undo_stack() { return page_ == Page::sweep && sweeps_ ? sweeps_->undo_stack() : history_->stack(); }
+    void refresh_undo();
+    FigureCanvas& canvas_of_page();
+    /// What has the keys of the page.
+    QWidget& focus_of_page();
+    void fit_rows();
     void add_sweep_actions();
     void show_text_example(const TextExample&);
     void show_example(int index);
@@ -177,13 +200,19 @@ private:
     PaletteItem place_item(const QString& text, const QString& note, Position, bool of_source) const;
     std::vector<PaletteItem> token_items(const QString& typed) const;
     std::vector<PaletteItem> places_for(const QString& typed) const;
-    std::vector<PaletteItem> items_for(const QString& typed) const;
+    std::vector<PaletteItem> items_for(const QString& typed);
     void start_tour();
 
     std::unique_ptr<Jobs> jobs_;
     std::unique_ptr<Document> document_;
     std::unique_ptr<History> history_;
     std::unique_ptr<Autosave> autosave_;
+    TopBar* top_bar_;
+    QStackedWidget* stack_;
+    QWidget* text_page_;
+    ModelPage* model_page_;
+    Page page_ = Page::text;
+    std::optional<Page> wanted_page_;  ///< of a session, once its text has been run
     PromptBar* prompt_bar_;
     HeadsPanel* heads_;
     Inspector* inspector_;
@@ -193,6 +222,7 @@ private:
     NoticeBar* notice_;
     ViewPane *left_, *right_;
     EditsPanel* edits_;
+    EditStrip* edit_strip_;
     QSplitter *body_, *centre_split_;
     StackedViews* stacked_;  ///< views above edits
     FoldingMenuBar* menus_;
@@ -204,6 +234,7 @@ private:
     std::vector<QAction*> actions_;  ///< all of them, as the palette and the page of shortcuts list them
     std::map<Command, QAction*> commands_;
     std::map<View, QAction*> view_actions_;
+    std::vector<QAction*> question_actions_;
     std::vector<QAction*> examples_;
     QPointer<CorpusWindow> corpus_;
     QPointer<MapWindow> map_;
@@ -211,11 +242,12 @@ private:
     std::optional<intervention::SweepRequest> sweep_request_;  ///< of a session, until its page is opened
     std::optional<SweepNumbers> sweep_numbers_;                ///< likewise
     MapPage map_page_;                                         ///< of the page when it was last open
-    bool restores_map_ = false;                                ///< the page opens when the session's text has been run
+    bool restores_map_ = false;                                ///< the page is filled when the session's text has been run
     QPointer<Tour> tour_;
     std::map<QWidget*, bool> folded_;  ///< panels that a narrow window hides by itself
     int last_width_ = 0;
     bool right_active_ = false;
+    bool shows_both_ = false;     ///< A and B next to each other
     bool asks_to_run_ = false;    ///< the notice is about a long text
     bool asks_about_b_ = false;   ///< the notice is about B
     bool had_pictures_ = false;   ///< the model before reads pictures

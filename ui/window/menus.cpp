@@ -27,7 +27,7 @@ std::optional<model::ComputeType> compute_type_of(Command command) {
 }  // namespace
 
 void MainWindow::fill_model_menu() {
-    QMenu* menu = prompt_bar_->model_button().menu();
+    QMenu* menu = top_bar_->model_button().menu();
     menu->clear();
     const QString built_in = QString::fromLatin1(model::default_model_name);
     QStringList names{built_in};
@@ -49,9 +49,12 @@ void MainWindow::fill_model_menu() {
     menu->addSeparator();
     menu->addAction(&action(Command::open_model));
     menu->addAction(&action(Command::open_folder));
+    menu->addSeparator();
+    connect(menu->addAction(QStringLiteral("About this model")), &QAction::triggered, &action(Command::page_model),
+            &QAction::trigger);
 }
 
-/// The menu bar and the menu of the prompt bar, from the same actions.
+/// The menu bar; the menu of the first row is the same.
 void MainWindow::fill_menus() {
     const auto put = [this](QMenu* into, std::initializer_list<std::optional<Command>> commands) {
         for (const auto& command : commands) {
@@ -66,9 +69,13 @@ void MainWindow::fill_menus() {
     QMenu* file = menus_->add(QStringLiteral("&File"));
     QMenu* edit = menus_->add(QStringLiteral("&Edit"));
     QMenu* view = menus_->add(QStringLiteral("&View"));
-    QMenu* selection = menus_->add(QStringLiteral("&Selection"));
-    QMenu* colours = menus_->add(QStringLiteral("&Colours"));
+    QMenu* analyse = menus_->add(QStringLiteral("&Analyse"));
     QMenu* help = menus_->add(QStringLiteral("&Help"));
+    const auto inside = [](QMenu* menu, const QString& title) {
+        QMenu* made = menu->addMenu(title);
+        made->setToolTipsVisible(true);
+        return made;
+    };
 
     put(file, {open_model, open_folder, open_picture, open_session});
     recent_ = file->addMenu(QStringLiteral("Recent sessions"));
@@ -79,74 +86,43 @@ void MainWindow::fill_menus() {
     QMenu* examples = file->addMenu(QStringLiteral("Example sentences"));
     for (int i = 0; i < int(example_sentences().size()); ++i)
         connect(examples->addAction(example_sentences()[i]), &QAction::triggered, examples_[std::size_t(i)], &QAction::trigger);
-    put(file,
-        {add_texts, corpus, map, line, save, save_as, line, export_figure, copy_image, copy_command, line, tensors, line, quit});
-    put(edit, {undo, redo, line, edit_text, pair, line, run, stop, generate, generate_settings, line, compare, side_next,
-               compare_bias, compare_paraphrase, compare_stop});
-    put(edit, {line});
-    QMenu* edits_menu = edit->addMenu(QStringLiteral("Edits of the run"));
-    edits_menu->setToolTipsVisible(true);
-    put(edits_menu, {edits, line, edit_selected, edit_typed, edits_switch, edits_clear, line, edits_open, edits_save});
-    put(edit, {sweep});
-    QMenu* sweeps = edit->addMenu(QStringLiteral("Sweep what is selected"));
-    sweeps->setToolTipsVisible(true);
-    put(sweeps, {sweep_heads, sweep_queries, sweep_edges, sweep_neurons, sweep_stream});
-    put(edit, {line, search_tokens, find_heads, line, memory});
-    QMenu* compute = edit->addMenu(QStringLiteral("Compute in"));
-    compute->setToolTipsVisible(true);
+    put(file, {add_texts, line, save, save_as, line, export_figure, copy_image, copy_command, line, quit});
+    put(edit, {undo, redo, line, edit_text, pair, line, run, stop, generate, generate_settings, line, memory});
+    QMenu* compute = inside(edit, QStringLiteral("Compute in"));
     for (const auto& row : compute_commands) put(compute, {row.command});
-    put(edit, {palette});
-    std::map<std::string, QMenu*> groups;
-    for (const figure::ViewSpec& spec : figure::view_specs()) {
-        if (spec.tab) {
-            view->addAction(view_actions_.at(spec.id));
-            continue;
+    put(edit, {line, palette});
+    put(analyse, {compare, side_next, side_before, compare_bias, compare_paraphrase, compare_stop, line});
+    put(inside(analyse, QStringLiteral("Edits of the run")),
+        {edits, line, edit_selected, edit_typed, edits_switch, edits_clear, line, edits_open, edits_save});
+    put(analyse, {sweep});
+    put(inside(analyse, QStringLiteral("Sweep what is selected")),
+        {sweep_heads, sweep_queries, sweep_edges, sweep_neurons, sweep_stream});
+    put(analyse, {corpus, map, tensors, line, search_tokens, find_heads, interesting});
+    put(view, {page_text, page_corpus, page_map, page_sweep, page_model, line});
+    for (std::size_t q = 0; q < figure::view_questions().size(); ++q) {
+        const figure::ViewQuestion& question = figure::view_questions()[q];
+        QMenu* of = inside(view, QString::fromStdString(question.title));
+        of->addAction(question_actions_[q]);
+        of->addSeparator();
+        for (const figure::ViewPlace& place : question.places) {
+            if (place.presets.size() > 1) of->addSection(QString::fromStdString(place.title));
+            for (const figure::ViewPreset& preset : place.presets) of->addAction(view_actions_.at(preset.view));
         }
-        QMenu*& group = groups[spec.group];
-        if (!group) {
-            group = view->addMenu(QString::fromStdString(spec.group));
-            group->setToolTipsVisible(true);
-        }
-        group->addAction(view_actions_.at(spec.id));
     }
-    put(view, {line,
-               attention_decoder,
-               attention_encoder,
-               attention_cross,
-               attention_next,
-               line,
-               split,
-               heads_panel,
-               inspector,
-               reset_panels,
-               edits,
-               predictions,
-               menu_bar,
-               line,
-               zoom_in,
-               zoom_out,
-               zoom_fit,
-               line,
-               transfer,
-               hide_sinks,
-               hide_special,
-               words});
-    put(selection, {layer_up, layer_down, head_left, head_right, query_before, query_after, line, all_heads, activate_matching,
-                    save_filter, line, interesting, clear_pins});
-    put(colours, {appearance_system, appearance_light, appearance_dark, line, heads_category10, heads_okabe_ito, line, ramp_ink,
-                  ramp_viridis, ramp_cividis, ramp_magma});
+    for (const figure::ViewPlace& place : figure::model_views().places)
+        for (const figure::ViewPreset& preset : place.presets) view->addAction(view_actions_.at(preset.view));
+    put(view, {line,      attention_decoder, attention_encoder, attention_cross, attention_next, line,    split,    heads_panel,
+               inspector, reset_panels,      predictions,       menu_bar,        line,           zoom_in, zoom_out, zoom_fit,
+               line,      transfer,          hide_sinks,        hide_special,    words,          subject});
+    put(inside(view, QStringLiteral("Selection")), {layer_up, layer_down, head_left, head_right, query_before, query_after, line,
+                                                    all_heads, activate_matching, save_filter, line, clear_pins});
+    put(inside(view, QStringLiteral("Colours")), {appearance_system, appearance_light, appearance_dark, line, heads_category10,
+                                                  heads_okabe_ito, line, ramp_ink, ramp_viridis, ramp_cividis, ramp_magma});
     put(help, {tour, what, keys, about});
 
-    QMenu* more = prompt_bar_->more_button().menu();
-    put(more, {open_model, open_folder, open_picture, open_session});
-    more->addMenu(recent_);
-    more->addMenu(lost_);
-    put(more, {reopen});
-    more->addMenu(examples);
-    put(more,
-        {add_texts, save, save_as, line, export_figure, copy_image, copy_command, line, generate, undo, redo, line, palette});
-    for (QMenu* menu : {edits_menu, view, selection, colours, help}) more->addMenu(menu);
-    put(more, {line, quit});
+    QMenu* all = top_bar_->menu_button().menu();
+    for (QMenu* menu : {file, edit, view, analyse, help}) all->addMenu(menu);
+    put(all, {line, menu_bar});
 }
 
 void MainWindow::fill_recent() {
@@ -165,6 +141,12 @@ std::optional<bool> MainWindow::state_of(Command command) const {
     const Mode mode = Appearance::instance().mode();
     if (const auto type = compute_type_of(command)) return document_->compute_type() == *type;
     switch (command) {
+        case page_text: return page_ == Page::text;
+        case page_corpus: return page_ == Page::corpus;
+        case page_map: return page_ == Page::map;
+        case page_sweep: return page_ == Page::sweep;
+        case page_model: return page_ == Page::model;
+        case compare: return document_->options().other.on;
         case pair: return document_->prompt().has_pair;
         case split: return document_->views().split;
         case edits: return !edits_->isHidden();
@@ -207,6 +189,7 @@ QString MainWindow::why_not(Command command) const {
                    ? QStringLiteral("This processor has no units that multiply in bfloat16")
                    : QString();
     switch (command) {
+        case page_sweep: return why_not(sweep);
         case tensors: return unless(open.model && !saved, QStringLiteral("A saved trace has no weights"));
         case open_picture:
             return unless(pictures || !open.model,
@@ -244,7 +227,8 @@ QString MainWindow::why_not(Command command) const {
                           pictures ? QStringLiteral("%1 gives no class logits, so there is no metric of its edits").arg(name)
                                    : QStringLiteral("No model is open that can run a text"));
         case compare_stop: return unless(document_->options().other.on, QStringLiteral("Nothing is compared"));
-        case side_next: return unless(document_->has_other(), QStringLiteral("Nothing is compared or edited"));
+        case side_next:
+        case side_before: return unless(document_->has_other(), QStringLiteral("Nothing is compared or edited"));
         case edit_selected:
         case edit_typed: return why_no_edits(*document_);
         case edits_open: return unless(open.model && !saved, QStringLiteral("Open a model first"));
@@ -294,7 +278,7 @@ void MainWindow::refresh_actions() {
 void MainWindow::refresh_views() {
     for (const auto& [view, action] : view_actions_) {
         action->setVisible(!figure::view_spec(view).of_pictures || reads_pictures(document_->model()));
-        const QString why = why_no_view(*document_, view);
+        const QString why = tools_->views().why_not(view);
         action->setEnabled(why.isEmpty());
         action->setToolTip(why);
     }

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <span>
 
 namespace headlight::ui {
 
@@ -112,7 +114,7 @@ std::vector<PaletteItem> MainWindow::places_for(const QString& typed) const {
 }
 
 /// "L4H5", "4.5", "L4": heads; else tokens that have the text.
-std::vector<PaletteItem> MainWindow::items_for(const QString& typed) const {
+std::vector<PaletteItem> MainWindow::items_for(const QString& typed) {
     std::vector<PaletteItem> items;
     if (!document_->trace()) return items;
     const SelectionModel& selection = document_->selection();
@@ -133,6 +135,7 @@ std::vector<PaletteItem> MainWindow::items_for(const QString& typed) const {
                            .arg((*measure)(layer.value, h), 0, 'g', 3);
             items.push_back({.text = figure::head_name(head), .note = note, .chosen = [this, head] {
                                  document_->selection().focus_head(head);
+                                 if (page_ == Page::model || page_ == Page::corpus) show_page(Page::text);
                              }});
         }
         // The head that was named in full goes before those that begin like it.
@@ -169,17 +172,36 @@ void MainWindow::search_tokens() {
 
 void MainWindow::open_palette() {
     std::vector<PaletteItem> items;
-    for (QAction* action : actions_) {
-        if (action == &this->action(Command::palette) || !action->isVisible()) continue;
+    // Views first, examples last.
+    std::vector<QAction*> ordered;
+    std::map<const QAction*, QString> questions;  // under which a view stands
+    const auto add_views = [&](const figure::ViewQuestion& question) {
+        for (const figure::ViewPlace& place : question.places)
+            for (const figure::ViewPreset& preset : place.presets) {
+                ordered.push_back(view_actions_.at(preset.view));
+                questions[ordered.back()] = QString::fromStdString(question.title);
+            }
+    };
+    for (const figure::ViewQuestion& question : figure::view_questions()) add_views(question);
+    add_views(figure::model_views());
+    const auto is_among = [](const auto& some, const QAction* action) { return std::ranges::find(some, action) != some.end(); };
+    const std::size_t views = ordered.size();
+    for (QAction* action : actions_)
+        if (!is_among(std::span(ordered).first(views), action) && !is_among(examples_, action)) ordered.push_back(action);
+    ordered.insert(ordered.end(), examples_.begin(), examples_.end());
+    for (QAction* action : ordered) {
+        if (action == &this->action(Command::palette) || !action->isVisible() || action->property("key-only").toBool()) continue;
         const bool says_why = !action->isEnabled() && action->toolTip() != action->text();
         const bool example = std::ranges::find(examples_, action) != examples_.end();
         items.push_back({.text = QString(action->text()).remove(QStringLiteral(" …")),
-                         .note = says_why ? action->toolTip() : action->shortcut().toString(QKeySequence::NativeText),
+                         .note = says_why                     ? action->toolTip()
+                                 : questions.contains(action) ? questions.at(action)
+                                                              : action->shortcut().toString(QKeySequence::NativeText),
                          .enabled = action->isEnabled(),
                          // Keys are commands again, unless the command is about a field.
                          .chosen =
                              [this, action] {
-                                 active_pane().canvas().setFocus();
+                                 focus_of_page().setFocus();
                                  action->trigger();
                              },
                          .loose = !example,
@@ -203,7 +225,7 @@ void MainWindow::open_palette() {
                              .loose = false});
     (new CommandPalette(QStringLiteral("Type a command, a head (L4H5), a measure or a token"), std::move(items), this,
                         [this](const QString& typed) { return items_for(typed); }))
-        ->open();
+        ->open(&top_bar_->palette_button());
 }
 
 }  // namespace headlight::ui

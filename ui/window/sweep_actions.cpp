@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sweeps from what the window shows.
-#include "ui/dialogs/about.h"
-#include "ui/dialogs/export_dialog.h"
-#include "ui/style/widgets.h"
 #include "ui/window/main_window.h"
 
 namespace headlight::ui {
 
 void MainWindow::add_sweep_actions() {
-    add(Command::sweep, QStringLiteral("Sweep …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W), [this] { open_sweeps(); });
+    add(Command::sweep, QStringLiteral("Sweep …"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W),
+        [this] { show_page(Page::sweep); });
     const auto offer = [this](Command command, const QString& title, intervention::Grid grid) {
         add(command, title, {}, [this, grid] {
             const auto& model = document_->model().model;
@@ -25,32 +23,8 @@ void MainWindow::add_sweep_actions() {
     offer(Command::sweep_stream, QStringLiteral("Sweep the stream by layer and position"), Grid::resid_pre);
 }
 
-void MainWindow::open_sweeps() {
-    if (!sweeps_) {
-        sweeps_ = new SweepWindow(*document_, *jobs_, this);
-        if (sweep_request_) sweeps_->restore(sweep_request_, sweep_numbers_);
-        connect(sweeps_, &SweepWindow::session_changed, this, [this] {
-            document_->set_modified(true);
-            autosave_->changed();
-        });
-        connect(sweeps_, &SweepWindow::export_asked, this, [this](const Exportable& what) {
-            auto* dialog = new ExportDialog(*document_, *jobs_, what, sweeps_->canvas().viewport()->size(), sweeps_);
-            dialog->setAttribute(Qt::WA_DeleteOnClose);
-            connect(dialog, &ExportDialog::written, sweeps_, &SweepWindow::say_written);
-            dialog->open();
-        });
-        connect(sweeps_, &SweepWindow::explanation_asked, this,
-                [this](const QString& title, const QString& text) { show_text_window(sweeps_, title, text); });
-        connect(jobs_.get(), &Jobs::finished, sweeps_, [this](Jobs::Lane lane) {
-            if (lane == Jobs::Lane::sweep && sweeps_->isHidden())
-                status_->say(QStringLiteral("The sweep has ended: Edit › Sweep shows it"));
-        });
-    }
-    bring_to_front(*sweeps_);
-}
-
 void MainWindow::sweep(const SweepAsk& what) {
-    open_sweeps();
+    show_page(Page::sweep);
     sweeps_->ask(what);
 }
 

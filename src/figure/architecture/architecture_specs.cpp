@@ -12,7 +12,6 @@ std::vector<ViewSpec> architecture_view_specs() {
         {.id = "architecture",
          .title = "Architecture",
          .across_texts = true,
-         .offers_tensors = true,
          .make = [](TracePtr trace, const ViewState&, const CancelToken&,
                     const Progress&) { return architecture_view(trace->model()); },
          // A stored reference is run first.

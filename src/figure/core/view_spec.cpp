@@ -22,8 +22,7 @@ namespace {
 void require_basis(ViewSpec& spec) {
     spec.missing = [own = std::move(spec.missing), basis = spec.basis, across = spec.across_texts,
                     compares = spec.compares](const trace::Trace& trace) -> std::string {
-        if (compares)
-            return "This view compares two runs. Choose the second with Edit › Compare with …, or with --with or --other.";
+        if (compares) return "This view compares two runs. Choose the second with Compare, or with --with or --other.";
         if (trace.across_texts() && !across)
             return "This view needs self-attention. Choose the attention of the encoder or the decoder's own.";
         if (basis == Basis::terms && model::has_relative_bias(trace.config()))
@@ -36,28 +35,26 @@ void require_basis(ViewSpec& spec) {
 
 std::vector<ViewSpec> all_specs() {
     std::vector<ViewSpec> all;
-    const auto take = [&](const char* group, std::vector<ViewSpec> some) {
+    const auto take = [&](std::vector<ViewSpec> some) {
         for (ViewSpec& spec : some) {
             require_basis(spec);
-            if (spec.group.empty()) spec.group = group;
             all.push_back(std::move(spec));
         }
     };
-    take("Attention", pattern_view_specs());
-    take("Focus", focus_view_specs());
-    take("Heads", heads_view_specs());
-    take("Across layers", rollout_view_specs());
-    take("Prediction", prediction_view_specs());
-    take("Attention", picture_view_specs());
-    take("Prediction", contribution_view_specs());
-    take("Circuits", why_view_specs());
-    take("Circuits", circuit_view_specs());
-    take("Long texts", sparsity_view_specs());
-    take("Long texts", reach_view_specs());
-    take("Model", architecture_view_specs());
-    take("Comparison", compare_view_specs());
+    take(pattern_view_specs());
+    take(focus_view_specs());
+    take(heads_view_specs());
+    take(rollout_view_specs());
+    take(prediction_view_specs());
+    take(picture_view_specs());
+    take(contribution_view_specs());
+    take(why_view_specs());
+    take(circuit_view_specs());
+    take(sparsity_view_specs());
+    take(reach_view_specs());
+    take(architecture_view_specs());
+    take(compare_view_specs());
     add_differences(all);
-    std::stable_partition(all.begin(), all.end(), [](const ViewSpec& spec) { return spec.tab; });
     return all;
 }
 

@@ -37,7 +37,6 @@ std::vector<ViewSpec> focus_view_specs() {
         ViewSpec& spec = out.emplace_back();
         spec.id = i == 0 ? "focus" : "focus-" + std::to_string(i);
         spec.title = row.title;
-        spec.tab = i == 0;
         spec.basis = Basis::terms;
         spec.offers_examples = true;
         spec.needs = needs;

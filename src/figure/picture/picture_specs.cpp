@@ -9,7 +9,6 @@ std::vector<ViewSpec> picture_view_specs() {
     return {
         {.id = "picture",
          .title = "Picture",
-         .tab = true,
          .of_pictures = true,
          .needs = {.layer = true, .heads = true, .query = true, .pattern = true},
          .all_heads = true,

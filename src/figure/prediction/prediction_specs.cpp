@@ -58,7 +58,6 @@ std::string no_output(const trace::Trace& trace) {
 std::vector<ViewSpec> prediction_view_specs() {
     return {{.id = "lens",
              .title = "Lens",
-             .tab = true,
              .reads_head = true,
              .needs = {.layer = true, .only_with_query = true, .query = true, .chosen = true},
              .options = options_of<LensViewOptions>(),
@@ -69,7 +68,6 @@ std::vector<ViewSpec> prediction_view_specs() {
              .missing = no_lens},
             {.id = "mlp",
              .title = "MLP",
-             .tab = true,
              .needs = {.layer = true, .query = true, .chosen = true, .neuron = true},
              .options = options_of<analyze::MemoriesRequest>(),
              .make =
@@ -82,7 +80,6 @@ std::vector<ViewSpec> prediction_view_specs() {
                  }},
             {.id = "attribution",
              .title = "Attribution",
-             .tab = true,
              .across_texts = true,
              .reads_class = true,
              .reads_head = true,

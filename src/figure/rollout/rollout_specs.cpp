@@ -30,7 +30,6 @@ std::vector<ViewSpec> rollout_view_specs() {
     return {
         {.id = "aggregate",
          .title = "Heads combined",
-         .group = "Attention",
          .across_texts = true,
          .of_layer = true,
          .needs = {.layer = true, .heads = true, .pattern = true},

@@ -6,6 +6,7 @@
 #include "headlight/analyze/prediction/predictions.h"
 
 #include <QScrollBar>
+#include <QSlider>
 
 namespace headlight::ui {
 
@@ -31,7 +32,6 @@ TEST_F(WindowTest, TheLastLayerStaysInSightWhenAVerticalBarComes) {
 
 TEST_F(WindowTest, AClickOnALineOfTheGraphOpensItAndTheSliderMovesTheThreshold) {
     ASSERT_TRUE(show_view("contribution-graph"));
-    ASSERT_TRUE(window.tool_row().slider().isVisible());
     const auto line = find(canvas(), [](const Hit& h) { return h.kind == Hit::Kind::option; });
     ASSERT_TRUE(line);
     move(*line);
@@ -46,13 +46,17 @@ TEST_F(WindowTest, AClickOnALineOfTheGraphOpensItAndTheSliderMovesTheThreshold) 
     const std::int64_t layer = std::stoll(values().at("edge"));
     EXPECT_EQ(selected().focus.layer, Layer(layer)) << "its strongest head is in focus everywhere";
     const std::size_t before = canvas().shown()->table().rows.size();
-    window.tool_row().slider().setValue(30);
+    window.tool_row().view_options().click();
+    QWidget* field = window.tool_row().options().field("least-share");
+    ASSERT_TRUE(field);
+    auto* slider = field->parentWidget()->findChild<QSlider*>();
+    ASSERT_TRUE(slider && slider->isVisible());
+    slider->setValue(30);
+    window.tool_row().options().close();
     ASSERT_TRUE(settle());
     ASSERT_TRUE(values().contains("least-share"));
     EXPECT_NEAR(std::stod(values().at("least-share")), 0.002 * std::pow(250.0, 0.3), 1e-3);
     EXPECT_GT(canvas().shown()->table().rows.size(), before) << "a lower threshold leaves more parts";
-    ASSERT_TRUE(show_view("head"));
-    EXPECT_FALSE(window.tool_row().slider().isVisible());
 }
 
 TEST_F(WindowTest, TheNeuronsOfAClickedMlpComeIntoSight) {

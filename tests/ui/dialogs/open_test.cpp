@@ -2,7 +2,7 @@
 // What else than a model folder can be opened: attention computed elsewhere, and the list of models there are.
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/model_chooser.h"
-#include "ui/dialogs/tensor_list.h"
+#include "ui/model/tensor_list.h"
 #include "ui/style/path_completion.h"
 
 #include <QDir>
@@ -27,7 +27,7 @@ TEST_F(WindowTest, AttentionWithoutAModel) {
         ASSERT_TRUE(show_view(spec.id));
         EXPECT_FALSE(window.error_panel().isVisible()) << spec.id << ": " << window.error_panel().message().toStdString();
         const bool of_patterns = spec.id == "head" || spec.id == "matrix" || spec.id == "model" || spec.id == "reach";
-        EXPECT_EQ(canvas().shown() != nullptr, of_patterns) << spec.id;
+        EXPECT_EQ(window.active_pane().canvas().shown() != nullptr, of_patterns) << spec.id;
     }
     // A pair of tokens has its weight and nothing that needs the model.
     window.show_view("matrix");
@@ -76,12 +76,10 @@ TEST_F(WindowTest, AStoredReferenceIsComparedWithAfterTheFirstPicture) {
 }
 
 TEST_F(WindowTest, AChosenTensorHasAHistogram) {
-    EXPECT_FALSE(window.tool_row().tensors().isVisible());
-    ASSERT_TRUE(show_view("architecture"));
-    ASSERT_TRUE(window.tool_row().tensors().isVisible());
-    window.tool_row().tensors().click();
-    auto* dialog = window.findChild<TensorList*>(QStringLiteral("TensorList"));
-    ASSERT_TRUE(dialog);
+    ASSERT_TRUE(trigger(Command::tensors));
+    EXPECT_EQ(window.page(), Page::model);
+    TensorList* dialog = window.model_page().tensors();
+    ASSERT_TRUE(dialog && dialog->isVisible());
     EXPECT_FALSE(dialog->histogram().shown());
     EXPECT_GT(dialog->table().rowCount(), 40);
     dialog->filter().setText(QStringLiteral("word_embeddings.weight"));
@@ -191,38 +189,6 @@ TEST_F(FetchingChooser, SaysWhatWentWrongAndStops) {
     EXPECT_TRUE(chooser.note().contains(QStringLiteral("Stopped")));
     EXPECT_TRUE(chooser.fetch_button().isEnabled());
     fetch(chooser, QStringLiteral("org/slow"));  // closing the dialog ends it too
-}
-
-TEST_F(WindowTest, TabsThatDoNotFitStandInTheMenuBehindThem) {
-    const auto folded = [&](const std::string& view) {
-        for (const QAction* action : window.tool_row().more().menu()->actions())
-            if (action->text() == view_title(view)) return action->isVisible();
-        return false;
-    };
-    window.resize(1440, 900);
-    for (const char* view : {"head", "neuron", "attribution"}) {
-        EXPECT_TRUE(window.tool_row().tab(view).isVisible()) << view;
-        EXPECT_FALSE(folded(view)) << view;
-    }
-    window.resize(960, 700);
-    ASSERT_TRUE(show_view("attribution"));
-    EXPECT_TRUE(window.tool_row().tab("attribution").isVisible()) << "the open view keeps its tab";
-    int hidden = 0;
-    for (const figure::ViewSpec& spec : figure::view_specs()) {
-        if (!spec.tab || spec.id == "picture") continue;
-        QToolButton& tab = window.tool_row().tab(spec.id);
-        EXPECT_NE(tab.isVisible(), folded(spec.id)) << spec.id;
-        if (tab.isVisible()) {
-            EXPECT_GE(tab.width(), tab.sizeHint().width()) << spec.id << " is cut";
-        }
-        hidden += !tab.isVisible();
-    }
-    EXPECT_GT(hidden, 0);
-    for (QAction* action : window.tool_row().more().menu()->actions())
-        if (action->text() == view_title("lens")) action->trigger();
-    ASSERT_TRUE(settle());
-    EXPECT_EQ(window.document().views().left, "lens");
-    EXPECT_TRUE(window.tool_row().tab("lens").isVisible());
 }
 
 TEST(PathCompletion, GoesAsFarAsAllThatFitsAgrees) {

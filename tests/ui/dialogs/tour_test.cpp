@@ -16,7 +16,7 @@ TEST_F(WindowTest, TheTourShowsSixStepsEachWithItsView) {
     ASSERT_TRUE(window.tour());
     Tour& tour = *window.tour();
     ASSERT_EQ(tour.steps(), 6);
-    const std::vector<View> views{"matrix", "matrix", "head", "model", "neuron", "head"};
+    const std::vector<View> views{"matrix", "matrix", "head", "attribution", "head", "head"};
     for (int step = 0; step < 6; ++step) {
         EXPECT_EQ(tour.step(), step);
         EXPECT_EQ(window.document().views().left, views[std::size_t(step)]) << step;
@@ -29,7 +29,7 @@ TEST_F(WindowTest, TheTourShowsSixStepsEachWithItsView) {
     }
     QTest::mouseClick(&tour.back(), Qt::LeftButton);
     EXPECT_EQ(tour.step(), 4);
-    EXPECT_EQ(window.document().views().left, "neuron");
+    EXPECT_EQ(window.document().views().left, "head");
     QTest::mouseClick(&tour.next(), Qt::LeftButton);
     QTest::mouseClick(&tour.next(), Qt::LeftButton);
     EXPECT_TRUE(wait_for([&] { return !window.tour(); })) << "Done takes it away";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A second run beside the first, in the window.
 #include "tests/ui/window_fixture.h"
-#include "ui/dialogs/compare_dialog.h"
 #include "ui/document/session.h"
 
 #include "headlight/intervention/compare/comparison.h"
@@ -54,6 +53,9 @@ TEST_F(WindowTest, SpaceGoesFromAToBToTheDifference) {
     EXPECT_NE(names().rows, of_a.rows);
     QTest::keyClick(&canvas(), Qt::Key_Space);
     ASSERT_TRUE(settle());
+    EXPECT_TRUE(window.document().options().both_sides);
+    QTest::keyClick(&canvas(), Qt::Key_Space);
+    ASSERT_TRUE(settle());
     EXPECT_EQ(window.document().options().side, Side::difference);
     QTest::keyClick(&canvas(), Qt::Key_Space);
     ASSERT_TRUE(settle());
@@ -71,23 +73,58 @@ TEST_F(WindowTest, ADoubleClickOnAHeadOpensItInBothRuns) {
     EXPECT_EQ(selected().focus, (HeadId{Layer(3), Head(1)}));
 }
 
-TEST_F(WindowTest, TheDialogNamesBAndStoppingEndsIt) {
-    CompareDialog dialog(window.document(), &window);
-    EXPECT_EQ(dialog.text().toPlainText(), window.document().prompt().text);
-    EXPECT_TRUE(dialog.input().prompt.text.isEmpty()) << "A's own text is taken over";
-    dialog.text().setPlainText(QStringLiteral("The old doctor asked the nurse to wait, because he was late."));
-    dialog.accept();
+TEST_F(WindowTest, TheLineOfBNamesItAndItsCrossEndsTheComparison) {
+    BLine& line = window.prompt_bar().b_line();
+    window.history().set_merging(0);
+    EXPECT_FALSE(line.isVisible());
+    window.prompt_bar().compare_button().click();
+    ASSERT_TRUE(line.isVisible());
+    EXPECT_EQ(line.text().toPlainText(), window.document().prompt().text);
+    EXPECT_TRUE(window.document().options().other.prompt.text.isEmpty()) << "A's own text is taken over";
+    line.text().selectAll();
+    QTest::keyClicks(&line.text(), QStringLiteral("The old doctor asked the nurse to wait, because he was late."));
+    QTest::keyClick(&line.text(), Qt::Key_Return);
     ASSERT_TRUE(settle());
     ASSERT_TRUE(window.document().beside());
     EXPECT_GT(std::ssize(window.document().beside()->pair->queries.a), window.document().beside()->pair->queries.aligned());
+    EXPECT_TRUE(line.differs().text().contains(QStringLiteral("tokens differ"))) << line.differs().text().toStdString();
     // A text that shares nothing with A: the error says so, and A stays.
     window.document().edit_options([&](ViewOptions& o) { o.other.prompt.text = QStringLiteral("Yes"); });
     ASSERT_TRUE(settle());
     EXPECT_FALSE(window.document().beside());
     EXPECT_TRUE(window.error_panel().isVisible());
-    ASSERT_TRUE(trigger(Command::compare_stop));
+    line.end_button().click();
+    ASSERT_TRUE(settle());
     EXPECT_FALSE(window.document().options().other.on);
+    EXPECT_FALSE(line.isVisible());
     EXPECT_FALSE(window.tool_row().side().isVisible());
+    window.history().stack().undo();
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(line.isVisible()) << "undo brings it back";
+}
+
+TEST_F(WindowTest, AAndBStandNextToEachOther) {
+    ASSERT_TRUE(trigger(Command::compare_bias));
+    ASSERT_TRUE(show_view("matrix"));
+    SideSwitch& side = window.tool_row().side();
+    side.both().click();
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(side.both().isChecked());
+    ASSERT_TRUE(window.right_pane().isVisible());
+    EXPECT_EQ(window.right_pane().view(), "matrix");
+    EXPECT_EQ(window.left_pane().shown()->state.side, Side::a);
+    EXPECT_EQ(window.right_pane().shown()->state.side, Side::b);
+    EXPECT_NE(window.left_pane().canvas().shown()->table().rows, window.right_pane().canvas().shown()->table().rows);
+    EXPECT_FALSE(window.document().views().split) << "it is no split of the views";
+    side.step(1);
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(side.button(Side::difference).isChecked());
+    EXPECT_FALSE(window.right_pane().isVisible());
+    side.step(-1);
+    EXPECT_TRUE(side.both().isChecked());
+    side.step(-1);
+    EXPECT_TRUE(side.button(Side::b).isChecked());
+    ASSERT_TRUE(settle());
 }
 
 TEST_F(WindowTest, ThePairIsAlwaysThatOfTheShownRun) {

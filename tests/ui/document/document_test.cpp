@@ -193,9 +193,10 @@ TEST_F(EveryView, WorksForOneToken) {
         const View view = spec.id;
         if (missing_for_text.contains(view)) continue;  // the pane says why
         ASSERT_TRUE(show_view(view)) << view;
-        ASSERT_TRUE(canvas().shown()) << view;
-        EXPECT_EQ(canvas().shown()->view(), view);
-        EXPECT_GT(ink(canvas()), 200) << view;
+        FigureCanvas& shows = window.active_pane().canvas();
+        ASSERT_TRUE(shows.shown()) << view;
+        EXPECT_EQ(shows.shown()->view(), view);
+        EXPECT_GT(ink(shows), 200) << view;
         for (int x = 0; x < canvas().viewport()->width(); x += 40) move(QPoint(x, 200));
     }
 }
@@ -203,7 +204,7 @@ TEST_F(EveryView, WorksForOneToken) {
 TEST_F(WindowTest, UndoAndRedoCoverTextOptionsAndSelection) {
     const State before = window.document().state();
     window.document().selection().focus_head({Layer(1), Head(2)});
-    window.tool_row().hide_sinks().click();
+    window.action(Command::hide_sinks).trigger();
     ASSERT_TRUE(retype(QStringLiteral("The nurse")));
     const State after = window.document().state();
     QUndoStack& stack = window.history().stack();
@@ -289,8 +290,8 @@ TEST_F(EveryView, PaintsAndTheCommandNamesIt) {
         const View view = spec.id;
         if (missing_for_text.contains(view)) continue;
         ASSERT_TRUE(show_view(view));
-        ASSERT_TRUE(canvas().shown()) << view;
-        EXPECT_GT(ink(canvas()), 1000) << view;
+        ASSERT_TRUE(window.active_pane().canvas().shown()) << view;
+        EXPECT_GT(ink(window.active_pane().canvas()), 1000) << view;
         const QString command = window.command_for_shown();
         EXPECT_TRUE(command.contains(QStringLiteral("--view ") + QString::fromStdString(view))) << command.toStdString();
     }

@@ -28,12 +28,12 @@ protected:
 
 TEST_F(PictureWindow, APictureStandsInPlaceOfTheText) {
     EXPECT_FALSE(window.prompt_bar().image_button().isVisible());
-    EXPECT_FALSE(window.tool_row().tab("picture").isVisible());
+    EXPECT_FALSE(window.tool_row().views().pill("picture").isVisible());
     open_model(fixtures + QStringLiteral("models/vit"));
     EXPECT_FALSE(window.prompt_bar().text().isVisible());
     ASSERT_TRUE(window.prompt_bar().image_button().isVisible());
     EXPECT_TRUE(window.prompt_bar().image_button().text().startsWith(QStringLiteral("Open picture")));
-    EXPECT_TRUE(window.tool_row().tab("picture").isVisible());
+    EXPECT_TRUE(window.tool_row().views().pill("picture").isVisible());
     EXPECT_EQ(view(), "picture");
     EXPECT_TRUE(canvas().hasFocus());
     EXPECT_EQ(window.document().options().measure, "entropy");
@@ -70,7 +70,7 @@ TEST_F(PictureWindow, AClickedPatchIsTheQueryOfEveryView) {
         ASSERT_TRUE(show_view(spec.id));
         EXPECT_FALSE(window.error_panel().isVisible()) << spec.id << ": " << window.error_panel().message().toStdString();
         const bool has = !spec.missing || spec.missing(*window.document().trace()).empty();
-        EXPECT_EQ(canvas().shown() != nullptr, has) << spec.id;
+        EXPECT_EQ(window.active_pane().canvas().shown() != nullptr, has) << spec.id;
     }
 }
 

@@ -174,16 +174,20 @@ TEST_F(SidesTest, TokensChosenForATextGoWithIt) {
     document().edit_options([](ViewOptions& o) {
         set_view_value(o, "attribution", "minus", " nurse");
         set_view_value(o, "lens", "watch", " late");
+        set_view_value(o, "reach", "passage", "2-4");
     });
     const ViewOptions chosen = document().options();
     ASSERT_FALSE(chosen.values.empty());
     set_text(document().prompt().text + QStringLiteral(" And so"));
     ASSERT_TRUE(settle());
-    EXPECT_EQ(document().options(), chosen) << "the text goes on";
+    EXPECT_FALSE(document().options().values.contains("attribution")) << "an answer is of its text";
+    EXPECT_FALSE(document().options().values.contains("lens"));
+    EXPECT_TRUE(document().options().values.contains("reach")) << "the text goes on";
     set_text(QStringLiteral("Keys to a cabinet are made of brass"));
     ASSERT_TRUE(settle());
     EXPECT_TRUE(document().options().values.empty()) << "they are of another text";
-    ASSERT_TRUE(trigger(Command::undo));
+    while (document().options().values.size() < chosen.values.size() && window.history().stack().canUndo())
+        ASSERT_TRUE(trigger(Command::undo));
     EXPECT_EQ(document().options().values, chosen.values);
 }
 

@@ -81,7 +81,6 @@ TEST_F(MapModels, AMapOfAFilesTextsSaysWhoseItIsWhenAnotherModelOpens) {
     ASSERT_TRUE(write_file(order.texts, "The cat and the hat.\nThe dog and the log.\n"));
     page().draw(order);
     ASSERT_TRUE(wait_for([&] { return drawn() && shown().tokens.names.size() == 2; }));
-    EXPECT_TRUE(page().windowTitle().endsWith(QStringLiteral("novella-7m"))) << page().windowTitle().toStdString();
     const auto before = page().canvas().figure();
     open(QStringLiteral("models/gpt2"));
     ASSERT_TRUE(settle());
@@ -91,7 +90,6 @@ TEST_F(MapModels, AMapOfAFilesTextsSaysWhoseItIsWhenAnotherModelOpens) {
         << page().message().text().toStdString();
     page().draw(page().order());
     ASSERT_TRUE(drawn());
-    EXPECT_TRUE(page().windowTitle().endsWith(QStringLiteral("gpt2"))) << page().windowTitle().toStdString();
     EXPECT_TRUE(page().message().text().isEmpty()) << page().message().text().toStdString();
 }
 

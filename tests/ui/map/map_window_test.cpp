@@ -104,9 +104,9 @@ TEST_F(MapPage, HeadsAreLinkedBothWays) {
     EXPECT_TRUE(page().isVisible());
     QTest::keyClick(&page(), Qt::Key_Return);
     EXPECT_TRUE(page().canvas().look().single);
-    page().close();
-    QTest::qWait(1);
-    EXPECT_FALSE(window.map()) << "closed, not a step back";
+    QTest::keyClick(&page(), Qt::Key_Escape);
+    QTest::keyClick(&page(), Qt::Key_Escape);
+    EXPECT_EQ(window.page(), Page::map) << "Esc leaves no page";
 }
 
 TEST_F(MapPage, AClickedQueryShowsTheModelsAttention) {
@@ -354,19 +354,16 @@ TEST_F(MapPage, ASessionKeepsThePage) {
     EXPECT_EQ(load_session(file.toStdString()), saved);
     const std::vector<float> before = shown().heads.at(22).points;
 
-    // The page keeps its options while it is closed, too.
-    page().close();
-    ASSERT_TRUE(wait_for([&] { return !window.map(); }));
-    EXPECT_FALSE(window.session().map.open);
-    EXPECT_EQ(window.session().map.order, saved.map.order);
+    window.show_page(Page::text);
+    EXPECT_EQ(window.session().map.order, saved.map.order) << "another page changes nothing";
+    EXPECT_EQ(window.session().page, Page::text);
     window.action(Command::map).trigger();
     choose_value(page().method(), map::Projection::pca);
     page().search_field().clear();
-    page().close();
-    ASSERT_TRUE(wait_for([&] { return !window.map(); }));
+    window.show_page(Page::text);
 
     window.open(file);
-    ASSERT_TRUE(wait_for([&] { return window.map() != nullptr; }));
+    ASSERT_TRUE(wait_for([&] { return window.page() == Page::map; }));
     ASSERT_TRUE(drawn());
     ASSERT_TRUE(wait_for([&] { return page().canvas().look().marked && page().canvas().look().guests; }));
     EXPECT_FALSE(window.document().modified()) << "opening it changes nothing";
@@ -465,10 +462,10 @@ TEST_F(MapPage, SettlesPausesAndStops) {
     EXPECT_TRUE(page().pause_button().isVisible());
     page().pause_button().click();
     EXPECT_TRUE(window.jobs().busy(Jobs::Lane::map));
-    page().close();
-    QTest::qWait(1);
-    EXPECT_FALSE(window.map());
-    EXPECT_FALSE(window.jobs().busy(Jobs::Lane::map)) << "nobody sees it";
+    window.show_page(Page::text);
+    EXPECT_TRUE(window.jobs().busy(Jobs::Lane::map)) << "the page works on while another is shown";
+    page().stop();
+    EXPECT_FALSE(window.jobs().busy(Jobs::Lane::map));
 }
 
 TEST_F(MapPage, BadInputIsSaidAndTheMapStays) {

@@ -385,5 +385,40 @@ TEST_F(EditsPanelTest, OtherKindsOfModelsRunUnderEditsOrSayWhyNot) {
     EXPECT_FALSE(window.error_panel().isVisible());
 }
 
+/// The strip above the view says what the closed list would.
+TEST_F(EditsPanelTest, TheStripHasAChipForEachEditAndWhatAllDo) {
+    EditStrip& strip = window.edit_strip();
+    EXPECT_FALSE(strip.isVisible());
+    window.action(Command::edits).trigger();
+    ASSERT_TRUE(panel().isHidden());
+    document().add_edit(QStringLiteral("zero L5H7"));
+    document().add_edit(QStringLiteral("zero L9H9"));
+    ASSERT_TRUE(with_effects());
+    ASSERT_TRUE(strip.isVisible());
+    ASSERT_EQ(strip.chips(), 2u);
+    EXPECT_EQ(strip.chip(0).text(), QStringLiteral("zero L5H7"));
+    EXPECT_EQ(strip.list_button().text(), QStringLiteral("2 edits"));
+    EXPECT_TRUE(strip.chip(1).toolTip().contains(QStringLiteral("9"))) << "why it is left out";
+    EXPECT_TRUE(strip.chip(1).parentWidget()->property("wrong").toBool());
+    ASSERT_TRUE(panel().effects().found());
+    EXPECT_TRUE(strip.effect().text().startsWith(QStringLiteral("log p "))) << strip.effect().text().toStdString();
+    EXPECT_FALSE(strip.effect().text().contains(QStringLiteral(" − ")));
+    document().edit_options([](ViewOptions& o) { set_subject(o, Subject::contrast, " the"); });
+    ASSERT_TRUE(with_effects());
+    EXPECT_TRUE(strip.effect().text().contains(QStringLiteral(" − ·the"))) << strip.effect().text().toStdString();
+    strip.remove_button(1).click();
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(words(), QStringList{QStringLiteral("zero L5H7")});
+    strip.chip(0).click();
+    EXPECT_TRUE(panel().isVisible());
+    EXPECT_EQ(window.focusWidget(), &panel().row(0).field());
+    EXPECT_FALSE(strip.isVisible()) << "the list says the same";
+    window.action(Command::edits).trigger();
+    EXPECT_TRUE(strip.isVisible());
+    strip.remove_button(0).click();
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(strip.isVisible());
+}
+
 }  // namespace edits_panel_test
 }  // namespace headlight::ui

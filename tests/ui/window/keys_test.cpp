@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Where keys go: fields, dialogs and the palette.
 #include "tests/ui/window_fixture.h"
-#include "ui/dialogs/compare_dialog.h"
 #include "ui/dialogs/file_dialogs.h"
 #include "ui/window/command_palette.h"
 
@@ -14,23 +13,18 @@
 namespace headlight::ui {
 namespace keys_test {
 
-TEST_F(WindowTest, ReturnComparesFromEveryFieldOfTheDialog) {
-    for (const bool by_model : {false, true}) {
-        auto* dialog = new CompareDialog(document(), &window);
-        dialog->show();
-        dialog->text().setPlainText(QStringLiteral("The old doctor asked the nurse to wait, because he was late."));
-        QTest::keyClick(&dialog->text(), Qt::Key_Return, Qt::ShiftModifier);
-        EXPECT_TRUE(dialog->text().toPlainText().contains(u'\n'));
-        EXPECT_TRUE(dialog->isVisible());
-        dialog->text().setPlainText(dialog->text().toPlainText().remove(u'\n'));
-        QWidget* field = by_model ? static_cast<QWidget*>(dialog->model().lineEdit()) : &dialog->text();
-        QTest::keyClick(field, Qt::Key_Return);
-        EXPECT_FALSE(dialog->isVisible());
-        ASSERT_TRUE(settle());
-        EXPECT_TRUE(document().beside());
-        ASSERT_TRUE(trigger(Command::compare_stop));
-        delete dialog;
-    }
+TEST_F(WindowTest, CompareAndEscapeGoIntoTheLineOfBAndOutOfIt) {
+    window.activateWindow();
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window, longest_wait_ms));
+    QTest::keyClick(&canvas(), Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
+    PromptEdit& text = window.prompt_bar().b_line().text();
+    EXPECT_EQ(window.focusWidget(), &text);
+    QTest::keyClick(&text, Qt::Key_Return, Qt::ShiftModifier);
+    EXPECT_TRUE(text.toPlainText().contains(u'\n'));
+    QTest::keyClick(&text, Qt::Key_Escape);
+    EXPECT_EQ(window.focusWidget(), &canvas());
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(document().options().other.on) << "leaving the line ends nothing";
 }
 
 TEST_F(WindowTest, EscapeLeavesEveryFieldAndNothingElse) {

@@ -17,6 +17,7 @@ protected:
         std::vector<std::pair<const char*, QRect>> parts;
         for (const auto& [name, widget] : {std::pair<const char*, QWidget*>{"prompt", &window.prompt_bar()},
                                            {"tools", &window.tool_row()},
+                                           {"strip", &window.edit_strip()},
                                            {"message", &window.error_panel()},
                                            {"view", &window.left_pane()},
                                            {"edits", &window.edits_panel()},

@@ -15,7 +15,7 @@ void Document::set_edits(const EditList& edits) {
 void Document::change_edits(const EditList& edits, bool show) {
     ViewOptions options = options_;
     options.edits = edits;
-    if (show && options.side == figure::Side::a && any_edit(edits)) options.side = figure::Side::b;
+    if (show && options.side == figure::Side::a && !options.both_sides && any_edit(edits)) options.side = figure::Side::b;
     set_options(options);
 }
 

@@ -165,9 +165,14 @@ void EditsPanel::hideEvent(QHideEvent* event) {
     look();
 }
 
+void EditsPanel::watch(bool on) {
+    watched_ = on;
+    look();
+}
+
 /// Effects cost runs: they are for whoever sees them.
 void EditsPanel::look() {
-    if (isVisible())
+    if (isVisible() || watched_)
         effects_.look(document_.edits(), document_.model(), document_.shown_prompt(),
                       document_.up_to_date() ? document_.run_trace() : nullptr);
     else
@@ -175,7 +180,7 @@ void EditsPanel::look() {
 }
 
 void EditsPanel::show_document() {
-    if (!isVisible()) return;
+    if (!isVisible()) return look();
     const auto& lines = document_.edits().lines;
     if (rows_.size() != lines.size()) make_rows();
     for (EditRow* row : rows_) row->show_line();

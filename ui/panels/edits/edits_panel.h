@@ -25,6 +25,8 @@ public:
     EditRow& row(std::size_t line) { return *rows_.at(line); }
     std::size_t rows() const { return rows_.size(); }
     const EditEffects& effects() const { return effects_; }
+    /// Effects are computed though the list is closed: the strip above the view shows them.
+    void watch(bool);
     QSize sizeHint() const override;
     /// Puts the cursor into the line, what stands in its first quotation marks selected or, without any, its last number.
     void choose_number(std::size_t line);
@@ -60,6 +62,7 @@ private:
     QFrame* mark_;  ///< where a dragged line would go
     EditField* adding_;
     std::vector<EditRow*> rows_;
+    bool watched_ = false;
 };
 
 }  // namespace headlight::ui

@@ -9,8 +9,6 @@
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLocale>
-#include <QStyleOptionButton>
-#include <QStylePainter>
 #include <QVBoxLayout>
 
 namespace headlight::ui {
@@ -43,35 +41,22 @@ QToolButton* square_button(const QString& icon_name, const QString& name, const 
     return button;
 }
 
-/// Style sheets ignore the left padding of a button with a menu: the name is painted here.
-class ModelButton : public QPushButton {
-protected:
-    void paintEvent(QPaintEvent*) override {
-        QStylePainter painter(this);
-        QStyleOptionButton option;
-        initStyleOption(&option);
-        const QString name = std::exchange(option.text, QString());
-        painter.drawControl(QStyle::CE_PushButton, option);
-        painter.setFont(figure::ui_font(13, QFont::DemiBold));
-        painter.setPen(palette().color(QPalette::ButtonText));
-        const QRect room = rect().adjusted(12, 0, -28, 0);
-        painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
-                         painter.fontMetrics().elidedText(name, Qt::ElideMiddle, room.width()));
-    }
-};
-
 }  // namespace
 
 PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     : QWidget(parent),
       document_(document),
       jobs_(jobs),
-      model_(new ModelButton),
       text_(new PromptEdit),
       pair_(new PromptEdit),
       image_(new QPushButton),
       run_(new QPushButton(QStringLiteral("Run"))),
       generate_(new QPushButton(QStringLiteral("Generate"))),
+      compare_(new QPushButton(QStringLiteral("Compare"))),
+      edit_(new QPushButton(QStringLiteral("Edit"))),
+      lead_(new QHBoxLayout),
+      trail_(new QHBoxLayout),
+      b_line_(new BLine(document)),
       generate_settings_(new GeneratePopover(this)),
       tokens_(new TokenStrip(document)),
       ruler_(new TextRuler(document, *tokens_)),
@@ -83,12 +68,6 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
                                         "Masked-word models: the candidates of the pinned token"))) {
     setObjectName(QStringLiteral("PromptBar"));
     setAttribute(Qt::WA_StyledBackground);
-    model_->setObjectName(QStringLiteral("ModelButton"));
-    model_->setProperty("kind", "button");
-    model_->setAccessibleName(QStringLiteral("Model"));
-    model_->setMinimumWidth(138);
-    model_->setMaximumWidth(240);
-    model_->setFixedHeight(32);
     text_->setObjectName(QStringLiteral("Prompt"));
     text_->setAccessibleName(QStringLiteral("Text"));
     text_->setPlaceholderText(QStringLiteral("Type a sentence"));
@@ -112,8 +91,12 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     pair_button_ = square_button(QStringLiteral("pair"), QStringLiteral("Sentence pair"),
                                  QStringLiteral("Sentence pair: show or hide the line for sentence B"));
     pair_button_->setCheckable(true);
-    more_ = square_button(QStringLiteral("more"), QStringLiteral("Menu"), QStringLiteral("Everything else"));
-    more_->setPopupMode(QToolButton::InstantPopup);
+    for (QPushButton* button : {compare_, edit_}) {
+        button->setProperty("on", false);
+        button->setFixedHeight(32);
+    }
+    compare_->setToolTip(QStringLiteral("Compare with another text, model or picture (Ctrl+Shift+D)"));
+    edit_->setToolTip(QStringLiteral("Change the run: switch heads off, set weights (Ctrl+Shift+E)"));
     facts_->setProperty("kind", "quiet");
     facts_->setProperty("plain", true);
     facts_->setFont(figure::ui_font(12));
@@ -128,7 +111,7 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
         if (change == Document::Change::options) predictions_->setChecked(document_.options().predictions);
     });
 
-    auto* column = new_column(this, {16, 14, 16, 7}, 9);
+    auto* column = new_column(this, {16, 0, 16, 7}, 9);
     auto* row = new QHBoxLayout;
     row->setSpacing(12);
     auto* texts = new QVBoxLayout;
@@ -136,8 +119,19 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     texts->addWidget(text_);
     texts->addWidget(pair_);
     texts->addWidget(image_, 0, Qt::AlignLeft);
-    row->addWidget(model_, 0, Qt::AlignTop);
-    row->addLayout(texts, 1);
+    // While B stands below it, the text is A.
+    auto* name = role_label("title", QStringLiteral("A"));
+    name->setContentsMargins(0, 7, 0, 0);
+    name->hide();
+    connect(&document_, &Document::changed, name, [this, name] { name->setVisible(document_.options().other.on); });
+    lead_->setSpacing(8);
+    trail_->setSpacing(8);
+    row->addLayout(lead_);
+    auto* named = new QHBoxLayout;
+    named->setSpacing(8);
+    named->addWidget(name, 0, Qt::AlignTop);
+    named->addLayout(texts, 1);
+    row->addLayout(named, 1);
     auto* buttons = new QHBoxLayout;
     buttons->setSpacing(8);
     buttons->addWidget(run_, 0, Qt::AlignTop);
@@ -146,10 +140,12 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     generate->addWidget(generate_, 0, Qt::AlignTop);
     generate->addWidget(generate_more_, 0, Qt::AlignTop);
     buttons->addLayout(generate);
-    buttons->addWidget(pair_button_, 0, Qt::AlignTop);
-    buttons->addWidget(more_, 0, Qt::AlignTop);
+    for (QWidget* button : std::initializer_list<QWidget*>{compare_, edit_, pair_button_})
+        buttons->addWidget(button, 0, Qt::AlignTop);
     row->addLayout(buttons);
+    row->addLayout(trail_);
     column->addLayout(row);
+    column->addWidget(b_line_);
     auto* strip = new QHBoxLayout;
     strip->setSpacing(16);
     strip->addWidget(tokens_, 1);
@@ -195,9 +191,15 @@ PromptBar::PromptBar(Document& document, Jobs& jobs, QWidget* parent)
     show_document();
 }
 
-void PromptBar::open_generate_settings() { generate_settings_->open_below(generate_more_); }
+void PromptBar::fold_buttons(bool fold) {
+    for (QWidget* button : std::initializer_list<QWidget*>{generate_, generate_more_, compare_, edit_}) button->setVisible(!fold);
+}
 
-void PromptBar::open_memory() { memory_->open_below(facts_->isVisible() ? facts_ : more_); }
+void PromptBar::open_generate_settings() {
+    generate_settings_->open_below(generate_more_->isVisible() ? static_cast<QWidget*>(generate_more_) : run_);
+}
+
+void PromptBar::open_memory() { memory_->open_below(facts_->isVisible() ? static_cast<QWidget*>(facts_) : run_); }
 
 void PromptBar::toggle_pair() {
     if (document_.model().model && document_.model().model->part(model::Stack::encoder))
@@ -252,8 +254,8 @@ void PromptBar::show_document() {
     pair_->setPlaceholderText(
         encodes ? QStringLiteral("Target: what the decoder has written so far; empty: its first token is predicted")
                 : QStringLiteral("Sentence B"));
-    const QString name = model ? QString::fromStdString(model->config().name) : QStringLiteral("Open a model");
-    model_->setText(fontMetrics().elidedText(name, Qt::ElideMiddle, 180));
+    set_style_property(*compare_, "on", document_.options().other.on);
+    set_style_property(*edit_, "on", any_edit(document_.edits()));
     show_facts();
 }
 

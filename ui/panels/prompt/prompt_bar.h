@@ -2,19 +2,21 @@
 #pragma once
 
 #include "ui/document/document.h"
+#include "ui/panels/prompt/b_line.h"
 #include "ui/panels/prompt/generate_popover.h"
-#include "ui/panels/prompt/memory_popover.h"
+#include "ui/panels/prompt/memory_form.h"
 #include "ui/panels/prompt/prompt_edit.h"
 #include "ui/panels/prompt/text_ruler.h"
 #include "ui/panels/prompt/token_strip.h"
 #include "ui/panels/tools/ring_toggle.h"
 
+#include <QHBoxLayout>
 #include <QPushButton>
 #include <QToolButton>
 
 namespace headlight::ui {
 
-/// The top of the window: model, text (and sentence B), Run or Stop, menus; below it the tokens.
+/// The text (and sentence B), Run or Stop; below it the tokens.
 class PromptBar : public QWidget {
     Q_OBJECT
 public:
@@ -25,8 +27,14 @@ public:
     TextRuler& ruler() { return *ruler_; }
     RingToggle& predictions() { return *predictions_; }
     QPushButton& image_button() { return *image_; }
-    QPushButton& model_button() { return *model_; }
-    QToolButton& more_button() { return *more_; }
+    /// Places in the row of the text for the first row of a low window.
+    QHBoxLayout& lead() { return *lead_; }
+    QHBoxLayout& trail() { return *trail_; }
+    QPushButton& compare_button() { return *compare_; }
+    BLine& b_line() { return *b_line_; }
+    QPushButton& edit_button() { return *edit_; }
+    /// Without Generate, Compare and Edit, which the menu has.
+    void fold_buttons(bool);
     QPushButton& generate_button() { return *generate_; }
     GeneratePopover& generate_settings() { return *generate_settings_; }
     void toggle_pair();
@@ -46,11 +54,12 @@ private:
 
     Document& document_;
     Jobs& jobs_;
-    QPushButton* model_;
-    QToolButton *pair_button_, *more_;
+    QToolButton* pair_button_;
     PromptEdit *text_, *pair_;
     QPushButton* image_;  ///< in place of the text where the model reads pictures
-    QPushButton *run_, *generate_;
+    QPushButton *run_, *generate_, *compare_, *edit_;
+    QHBoxLayout *lead_, *trail_;
+    BLine* b_line_;
     QToolButton* generate_more_;
     GeneratePopover* generate_settings_;
     TokenStrip* tokens_;

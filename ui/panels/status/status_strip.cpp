@@ -86,7 +86,7 @@ void StatusStrip::job_started(Jobs::Lane lane) {
     if (lane == Lane::corpus) running_.insert(running_.begin(), {lane, doing + QStringLiteral(" …")});
     if (!doing.isEmpty() &&
         (lane == Lane::model || lane == Lane::texts || lane == Lane::picture || lane == Lane::second_picture ||
-         lane == Lane::file || lane == Lane::finder || lane == Lane::probe || lane == Lane::other))
+         lane == Lane::model_picture || lane == Lane::file || lane == Lane::finder || lane == Lane::probe || lane == Lane::other))
         running_.push_back({lane, doing + QStringLiteral(" …")});
     show_job();
 }

@@ -2,9 +2,9 @@
 #include "ui/panels/tools/options_popover.h"
 
 #include "headlight/analyze/contribution/value_mix.h"
-#include "ui/canvas/recipe.h"
+#include "ui/document/subject.h"
+#include "ui/panels/tools/transfer_form.h"
 #include "ui/style/real_field.h"
-#include "ui/style/token_field.h"
 #include "ui/style/widgets.h"
 
 #include <QButtonGroup>
@@ -12,6 +12,7 @@
 #include <QComboBox>
 #include <QGridLayout>
 #include <QHBoxLayout>
+#include <QPushButton>
 #include <QRadioButton>
 #include <QScreen>
 #include <QScrollArea>
@@ -35,33 +36,27 @@ constexpr int field_width = 230;
 
 }  // namespace
 
-OptionsPopover::OptionsPopover(Document& document, Jobs& jobs, QWidget* parent)
-    : Popover(parent), document_(document), candidates_(jobs) {
+OptionsPopover::OptionsPopover(Document& document, QWidget* parent) : Popover(parent), document_(document) {
     setAccessibleName(QStringLiteral("Options of the view"));
     new_column(this, {0, 0, 0, 0});
 }
 
-void OptionsPopover::open_below(QWidget* button, const View& view) {
+bool OptionsPopover::has_options(const View& view) {
+    const figure::ViewSpec& spec = figure::view_spec(view);
+    return spec.needs.pattern || std::ranges::any_of(spec.options, [](const ViewOption& option) { return !subject_of(option); });
+}
+
+void OptionsPopover::open_below(QWidget* button, const View& view, First first) {
+    button_ = button;
     build(view);
-    show_below(button);
+    show_below(button, Qt::RightEdge);
+    if (first == First::scale && scale_) return scale_->chosen().setFocus();
     const auto fields = body_->findChildren<QWidget*>();
-    const auto first = std::ranges::find_if(fields, [](const QWidget* w) {
+    const auto found = std::ranges::find_if(fields, [](const QWidget* w) {
         const auto* radio = qobject_cast<const QRadioButton*>(w);
         return (w->focusPolicy() & Qt::TabFocus) && w->isEnabled() && !w->focusProxy() && (!radio || radio->isChecked());
     });
-    if (first != fields.end()) (*first)->setFocus();
-}
-
-/// Keeps no run in memory, nor the files of its model open.
-void OptionsPopover::hideEvent(QHideEvent* event) {
-    Popover::hideEvent(event);
-    // Later: a field that loses the focus still reads its text.
-    QMetaObject::invokeMethod(
-        this,
-        [this] {
-            if (!isVisible()) candidates_.clear();
-        },
-        Qt::QueuedConnection);
+    if (found != fields.end()) (*found)->setFocus();
 }
 
 QWidget* OptionsPopover::field(const std::string& option) const {
@@ -72,35 +67,56 @@ void OptionsPopover::build(const View& view) {
     view_ = view;
     qDeleteAll(findChildren<QScrollArea*>(QString(), Qt::FindDirectChildrenOnly));
     const figure::ViewSpec& spec = figure::view_spec(view);
-    if (std::ranges::any_of(spec.options, &ViewOption::token) && document_.trace()) {
-        const Recipe recipe = recipe_for(document_, view, document_.selection().get());
-        const auto& trace = document_.trace()->across_texts() ? document_.run_trace() : document_.trace();
-        candidates_.look(trace, figure::head_position(*trace, spec, recipe.state.query));
-    }
     body_ = new QWidget;
     body_->setProperty("role", "clear");
-    auto* grid = new QGridLayout(body_);
-    grid->setContentsMargins(16, 12, 16, 12);
-    grid->setHorizontalSpacing(14);
-    grid->setVerticalSpacing(5);
-    grid->setColumnStretch(1, 1);
-    for (const ViewOption& option : spec.options) add_own(*grid, option);
-    if (spec.needs.pattern) add_weighting(*grid);
-    show_relevant();
+    auto* column = new_column(body_, {16, 12, 16, 12}, 8);
+    auto* columns = new QHBoxLayout;
+    columns->setSpacing(28);
+    column->addLayout(columns);
+    const auto grid_of = [&] {
+        auto* grid = new QGridLayout;
+        grid->setHorizontalSpacing(14);
+        grid->setVerticalSpacing(5);
+        grid->setColumnStretch(1, 1);
+        columns->addLayout(grid);
+        return grid;
+    };
+    QGridLayout* grid = grid_of();
+    for (const ViewOption& option : spec.options)
+        if (!subject_of(option)) add_own(*grid, option);
+    scale_ = nullptr;
+    if (spec.needs.pattern) {
+        add_weighting(*grid);
+        QGridLayout* scale = grid_of();
+        add_scale(*scale);
+        scale->setRowStretch(scale->rowCount(), 1);
+    }
     grid->setRowStretch(grid->rowCount(), 1);
+    reset_ = new QPushButton(QStringLiteral("Reset"));
+    reset_->setProperty("kind", "link");
+    reset_->setToolTip(QStringLiteral("All of these back to their defaults"));
+    reset_->setEnabled(!looks_default(document_.options(), view));
+    connect(reset_, &QPushButton::clicked, this, &OptionsPopover::reset);
+    column->addWidget(reset_, 0, Qt::AlignLeft);
+    show_relevant();
     QScrollArea* area = scroll_area(body_);
     layout()->addWidget(area);
     // As high as its content, as far as the screen is.
     const QSize wanted = body_->sizeHint();
     const int most = (screen() ? screen()->availableGeometry().height() : 900) - 160;
-    const bool notes = std::ranges::any_of(spec.options, &ViewOption::token);  // they grow while one types
-    const int height = std::min(wanted.height() + (notes ? 70 : 0), most);
     area->setFixedSize(
-        std::max(wanted.width(), 240) + (wanted.height() > most ? area->verticalScrollBar()->sizeHint().width() : 0), height);
+        std::max(wanted.width(), 240) + (wanted.height() > most ? area->verticalScrollBar()->sizeHint().width() : 0),
+        std::min(wanted.height(), most));
+}
+
+void OptionsPopover::reset() {
+    document_.set_options(with_default_looks(document_.options(), view_));
+    open_below(button_, view_);
 }
 
 void OptionsPopover::set_value(const std::string& option, const std::string& value) {
     document_.edit_options([&](ViewOptions& o) { set_view_value(o, view_, option, value); });
+    reset_->setEnabled(!looks_default(document_.options(), view_));
     show_relevant();
 }
 
@@ -157,23 +173,32 @@ QComboBox* OptionsPopover::measure_list(const ViewOption& option, const std::str
 
 namespace {
 
-/// A whole number over a wide range: beside its field a slider, on which steps are equal ratios.
-QWidget* with_slider(QSpinBox* spin) {
-    constexpr int steps = 60;
+/// A number over a wide range: next to its field a slider, on which steps are equal ratios, as small values matter as much as
+/// large ones.
+template <class Spin>
+QWidget* with_slider(Spin* spin, double low, double high) {
+    using Value = decltype(spin->value());
+    constexpr int steps = 100;
     auto* both = new QWidget;
     auto* row = new_row(both, {0, 0, 0, 0}, 8);
     auto* slider = new QSlider(Qt::Horizontal);
     slider->setRange(0, steps);
     slider->setFocusPolicy(Qt::NoFocus);  // the field has the arrow keys
-    const double low = spin->minimum(), ratio = spin->maximum() / low;
-    const auto place = [slider, low, ratio](int value) {
+    slider->setAccessibleName(QStringLiteral("Slider"));
+    const double ratio = high / low;
+    const auto place = [slider, low, ratio](Value value) {
         const QSignalBlocker quiet(slider);
-        slider->setValue(int(std::lround(steps * std::log(value / low) / std::log(ratio))));
+        if (slider->isSliderDown()) return;
+        slider->setValue(int(std::lround(steps * std::log(std::max(double(value), low) / low) / std::log(ratio))));
     };
     place(spin->value());
-    QObject::connect(spin, &QSpinBox::valueChanged, slider, place);
+    QObject::connect(spin, &Spin::valueChanged, slider, place);
     QObject::connect(slider, &QSlider::valueChanged, spin, [spin, low, ratio](int step) {
-        spin->setValue(int(std::lround(low * std::pow(ratio, double(step) / steps))));
+        const double value = low * std::pow(ratio, double(step) / steps);
+        if constexpr (std::is_integral_v<Value>)
+            spin->setValue(int(std::lround(value)));
+        else
+            spin->setValue(QString::number(value, 'g', 3).toDouble());
     });
     row->addWidget(slider, 1);
     row->addWidget(spin);
@@ -236,7 +261,7 @@ void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
             connect(spin, &QSpinBox::valueChanged, this,
                     [this, name = option.name](int v) { set_value(name, std::to_string(v)); });
             if (option.low >= 1 && option.high >= 1000 * option.low)
-                add_row(with_slider(spin), spin);
+                add_row(with_slider(spin, option.low, option.high), spin);
             else
                 add_row(spin, spin);
             break;
@@ -249,18 +274,13 @@ void OptionsPopover::add_own(QGridLayout& grid, const ViewOption& option) {
             spin->setValue(QString::fromStdString(value).toDouble());
             connect(spin, &QDoubleSpinBox::valueChanged, this,
                     [this, name = option.name](double v) { set_value(name, QString::number(v, 'g', 6).toStdString()); });
-            add_row(spin, spin);
+            if (option.slider_high > 0)
+                add_row(with_slider(spin, option.slider_low, option.slider_high), spin);
+            else
+                add_row(spin, spin);
             break;
         }
         case OptionKind::text: {
-            if (option.token) {
-                auto* token = new TokenField(candidates_, QString::fromUtf8(value),
-                                             option.next ? TokenField::Holds::target : TokenField::Holds::one);
-                connect(token, &TokenField::chosen, this,
-                        [this, name = option.name](const QString& text) { set_value(name, text.toStdString()); });
-                add_row(token, &token->line());
-                break;
-            }
             auto* line = new QLineEdit(QString::fromUtf8(value));
             line->setPlaceholderText(QString::fromUtf8(option.example));
             connect(line, &QLineEdit::editingFinished, this, [this, line, name = option.name] {
@@ -301,11 +321,39 @@ void OptionsPopover::add_weighting(QGridLayout& grid) {
         if (button->group()) button->group()->removeButton(button);
         group->addButton(button);
     }
-    auto* renormalise = new QCheckBox(QStringLiteral("Rows add up to 1 after hiding"));
-    renormalise->setChecked(o.pattern.renormalise);
-    connect(renormalise, &QCheckBox::toggled, this,
-            [this](bool on) { document_.edit_options([on](ViewOptions& v) { v.pattern.renormalise = on; }); });
-    grid.addWidget(renormalise, grid.rowCount(), 0, 1, 2);
+}
+
+void OptionsPopover::add_toggle(QGridLayout& grid, const QString& name, const QString& title, const QString& help,
+                                bool analyze::PatternOptions::*member) {
+    auto* box = new QCheckBox(title);
+    box->setObjectName(name);
+    box->setToolTip(help);
+    box->setChecked(document_.options().pattern.*member);
+    connect(box, &QCheckBox::toggled, this, [this, member](bool on) {
+        document_.edit_options([&](ViewOptions& v) { v.pattern.*member = on; });
+        reset_->setEnabled(!looks_default(document_.options(), view_));
+    });
+    grid.addWidget(box, grid.rowCount(), 0, 1, 2);
+}
+
+/// How weights are drawn, and which of them, in every view that shows them.
+void OptionsPopover::add_scale(QGridLayout& grid) {
+    grid.addWidget(role_label("note", QStringLiteral("Scale")), grid.rowCount(), 0, 1, 2);
+    scale_ = new TransferForm(document_);
+    grid.addWidget(scale_, grid.rowCount(), 0, 1, 2);
+    grid.addWidget(role_label("note", QStringLiteral("Tokens")), grid.rowCount(), 0, 1, 2);
+    add_toggle(grid, QStringLiteral("hide-sinks"), QStringLiteral("Hide sinks"),
+               QStringLiteral("Leave out the first token and every other sink: a token to which a tenth of the heads give much "
+                              "attention although its value is short. Rows add up to 1 again"),
+               &analyze::PatternOptions::hide_sinks);
+    add_toggle(grid, QStringLiteral("hide-special"), QStringLiteral("Hide special tokens"),
+               QStringLiteral("Leave out special tokens; rows add up to 1 again"), &analyze::PatternOptions::hide_special);
+    if (!reads_pictures(document_.model()))
+        add_toggle(grid, QStringLiteral("merge-words"), QStringLiteral("Merge sub-words"),
+                   QStringLiteral("Sub-words as one word: columns added, rows averaged (Clark 2019)"),
+                   &analyze::PatternOptions::merge_words);
+    add_toggle(grid, QStringLiteral("renormalise"), QStringLiteral("Rows add up to 1 after hiding"), {},
+               &analyze::PatternOptions::renormalise);
 }
 
 }  // namespace headlight::ui

@@ -12,13 +12,25 @@ SideSwitch::SideSwitch(Document& document, QWidget* parent) : QFrame(parent), do
     setAccessibleName(QStringLiteral("Which of the two runs is shown"));
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     auto* row = new_row(this, {2, 2, 2, 2}, 1);
-    for (const EnumRow<figure::Side>& side : figure::sides) {
+    const auto segment = [](const QString& title) {
         auto* button = new QToolButton;
         button->setProperty("kind", "segment");
-        button->setText(QString::fromUtf8(side.title.data()));
+        button->setText(title);
         button->setCheckable(true);
         button->setFocusPolicy(Qt::TabFocus);
-        button->setAccessibleName(QStringLiteral("Show %1").arg(button->text()));
+        button->setAccessibleName(QStringLiteral("Show %1").arg(title));
+        return button;
+    };
+    for (const EnumRow<figure::Side>& side : figure::sides) {
+        if (side.value == figure::Side::difference) {
+            both_ = segment(QStringLiteral("A+B"));
+            connect(both_, &QToolButton::clicked, this, [this] {
+                document_.set_both_sides();
+                show_document();
+            });
+            row->addWidget(both_);
+        }
+        QToolButton* button = segment(QString::fromUtf8(side.title.data()));
         connect(button, &QToolButton::clicked, this, [this, value = side.value] {
             document_.set_side(value);
             show_document();  // a click on the shown one must not uncheck it
@@ -34,6 +46,21 @@ SideSwitch::SideSwitch(Document& document, QWidget* parent) : QFrame(parent), do
     show_document();
 }
 
+void SideSwitch::set_view(const View& view) {
+    view_ = view;
+    show_document();
+}
+
+void SideSwitch::step(int by) {
+    using figure::Side;
+    QToolButton* const order[] = {buttons_.at(Side::a), buttons_.at(Side::b), both_, buttons_.at(Side::difference)};
+    constexpr int count = 4;
+    int at = 0;
+    while (at + 1 < count && !order[at]->isChecked()) ++at;
+    for (int i = 1; i < count; ++i)
+        if (QToolButton* next = order[(at + by * i + count * count) % count]; next->isEnabled()) return next->click();
+}
+
 void SideSwitch::show_document() {
     setVisible(document_.has_other());
     const auto beside = document_.beside();
@@ -46,9 +73,18 @@ void SideSwitch::show_document() {
     const figure::Side shown = beside ? document_.options().side : figure::Side::a;  // A alone until B is there
     end_->setToolTip(document_.options().other.on ? QStringLiteral("End the comparison (Ctrl+Z brings it back)")
                                                   : QStringLiteral("Switch all edits off (Ctrl+Z: on again)"));
+    const figure::ViewSpec& spec = figure::view_spec(view_);
+    const bool both = beside && document_.options().both_sides;
+    both_->setChecked(both);
+    both_->setEnabled(beside && !spec.compares);
+    both_->setToolTip(QStringLiteral("A and B next to each other (Space: next)"));
     for (const auto& [side, button] : buttons_) {
-        button->setChecked(side == shown);
-        button->setEnabled(side == figure::Side::a || beside);
+        button->setChecked(side == shown && !both);
+        button->setEnabled(side == figure::Side::a || (beside && (side == figure::Side::b || spec.difference || spec.compares)));
+        if (side == figure::Side::difference && beside && !button->isEnabled()) {
+            button->setToolTip(QStringLiteral("The %1 view has no difference: A+B shows both").arg(view_title(view_)));
+            continue;
+        }
         button->setToolTip((side == figure::Side::a   ? QStringLiteral("This run")
                             : side == figure::Side::b ? QStringLiteral("B: %1").arg(b)
                                                       : QStringLiteral("What changes from A to B: %1").arg(b)) +

@@ -4,20 +4,17 @@
 #include "ui/document/document.h"
 #include "ui/panels/tools/attention_switch.h"
 #include "ui/panels/tools/options_popover.h"
-#include "ui/panels/tools/ring_toggle.h"
 #include "ui/panels/tools/side_switch.h"
-#include "ui/panels/tools/transfer_popover.h"
+#include "ui/panels/tools/subject_chips.h"
+#include "ui/panels/tools/view_pills.h"
 
-#include <QLabel>
-#include <QSlider>
+#include <QHBoxLayout>
 #include <QToolButton>
 #include <QWidget>
 
-#include <map>
-
 namespace headlight::ui {
 
-/// Above the canvas: the views as tabs, and below them how weights are prepared and drawn.
+/// Above the canvas: the questions, the views of the open one, what the view is about, and how it looks.
 class ToolRow : public QWidget {
     Q_OBJECT
 public:
@@ -25,28 +22,22 @@ public:
 
     /// The view of the side that has the focus.
     void set_view(const View&);
-    QToolButton& tab(const View& view) { return *tabs_.at(view); }
+    ViewPills& views() { return *views_; }
+    SubjectChips& subject() { return *subject_; }
     OptionsPopover& options() { return *options_; }
-    /// False if the view does not use it.
+    /// The options with the scale of weights in front; false if the view does not use it.
     bool open_transfer();
-    RingToggle& hide_sinks() { return *sinks_; }
-    RingToggle& hide_special() { return *special_; }
-    RingToggle& words() { return *words_; }
-    QToolButton& more() { return *more_; }
     QToolButton& view_options() { return *drawing_; }
     QToolButton& batch() { return *batch_; }
     QToolButton& examples() { return *examples_; }
-    QToolButton& tensors() { return *tensors_; }
+    QToolButton& pairs() { return *filter_; }
     QToolButton& split() { return *split_; }
     AttentionSwitch& attention() { return *attention_; }
     SideSwitch& side() { return *side_; }
-    /// Of the view's option with a slider; hidden in other views.
-    QSlider& slider() { return *slider_; }
 
 Q_SIGNALS:
     void view_asked(const headlight::ui::View& view);
     void batch_asked();
-    void tensors_asked();
     void example_asked(int index);
 
 protected:
@@ -56,27 +47,19 @@ private:
     QToolButton* menu_button(const QString& name);
     void build_menus();
     void show_document();
-    void fit_tabs();
-    QString options_text() const;
-    void make_slider();
-    void show_slider();
-    const figure::ViewOption* slider_option() const;
+    void arrange();
     QString batch_text() const;
 
     Document& document_;
     View view_ = figure::view_id(0);
-    std::map<View, QToolButton*> tabs_;
-    std::map<View, QAction*> views_in_menu_;  ///< those without a tab
-    std::map<View, QAction*> folded_;         ///< the same in the menu, where a tab has no room
-    QWidget* tools_;
-    QToolButton *more_, *drawing_, *transfer_, *filter_, *split_, *batch_, *examples_, *tensors_;
-    RingToggle *sinks_, *special_, *words_;
-    QLabel *slider_name_, *slider_value_;
-    QSlider* slider_;
-    TransferPopover* popover_;
+    ViewPills* views_;
+    SubjectChips* subject_;
+    QWidget *room_, *line_;  ///< of the chips; below the questions
+    QToolButton *drawing_, *filter_, *split_, *batch_, *examples_;
     OptionsPopover* options_;
     AttentionSwitch* attention_;
     SideSwitch* side_;
+    QHBoxLayout *first_, *second_, *third_;
 };
 
 }  // namespace headlight::ui

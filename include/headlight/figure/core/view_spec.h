@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The list of views. The command line, the window's tabs and menus, sessions and the documentation's tests read it:
-// a new view is a row here and nothing there.
+// The list of views. The command line, the window, sessions and the documentation's tests read it: a new view is a row here, and
+// one in view_places.cpp.
 #pragma once
 
 #include "headlight/base/job.h"
@@ -71,8 +71,6 @@ enum class Basis {
 struct ViewSpec {
     std::string id;       ///< "focus-3": on the command line, in sessions, in documentation
     std::string title;    ///< "Bias against position"
-    std::string group{};  ///< "Focus": views of a group stand together in the menu of views; empty: that of the view's room
-    bool tab = false;     ///< has a tab
     Basis basis = Basis::model;
     bool across_texts = false;     ///< also of cross attention, whose queries are of another text than its keys
     bool of_layer = false;         ///< in the window one chosen head stands for its whole layer
@@ -82,7 +80,6 @@ struct ViewSpec {
     bool skips_special = false;    ///< it starts at the last token that is not special: others predict nothing of interest
     bool opens_detail = false;     ///< a click on a head opens ViewState::detail
     bool offers_examples = false;  ///< the window offers example sentences
-    bool offers_tensors = false;   ///< the window offers the list of the model's tensors
     ViewNeeds needs{};
     trace::HeadOverview overview = trace::no_overview;  ///< what it reads of a run's overview
     bool all_heads = false;                             ///< drawn of all heads of the layer unless heads are named
@@ -106,7 +103,7 @@ struct ViewSpec {
 /// Why this trace, or two runs, have no such figure; empty: they have.
 std::string why_missing(const ViewSpec&, const trace::Trace&, const ViewState&);
 
-/// All views, tabs first, in the order of the window.
+/// All views; view_places.h says where the window has them.
 std::span<const ViewSpec> view_specs();
 const ViewSpec* find_view(std::string_view id) noexcept;
 /// Error names the nearest.

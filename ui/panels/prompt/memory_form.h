@@ -6,26 +6,38 @@
 
 #include <QDoubleSpinBox>
 #include <QLabel>
+#include <QWidget>
 
 #include <utility>
 
 namespace headlight::ui {
 
 /// Who has the program's memory, and how much weights, traces and what makes them quick may take.
+class MemoryForm : public QWidget {
+    Q_OBJECT
+public:
+    explicit MemoryForm(Document&, QWidget* parent = nullptr);
+    /// As it is now.
+    void show_parts();
+    /// In GB; 0: half of what was free.
+    QDoubleSpinBox& budget() { return *budget_; }
+
+private:
+    Document& document_;
+    QLabel *names_, *sizes_, *notes_;
+    QDoubleSpinBox* budget_;
+};
+
+/// The same below a button.
 class MemoryPopover : public Popover {
     Q_OBJECT
 public:
     MemoryPopover(Document&, QWidget* parent);
     void open_below(QWidget* button);
-    /// In GB; 0: half of what was free.
-    QDoubleSpinBox& budget() { return *budget_; }
+    QDoubleSpinBox& budget() { return form_->budget(); }
 
 private:
-    void show_parts();
-
-    Document& document_;
-    QLabel *names_, *sizes_, *notes_;
-    QDoubleSpinBox* budget_;
+    MemoryForm* form_;
 };
 
 /// What takes memory, of all that is open, and how much: "Tensors of runs", "1.9 MB"; and what of the run's model is in its

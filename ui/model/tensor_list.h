@@ -4,15 +4,15 @@
 #include "ui/canvas/figure_canvas.h"
 #include "ui/document/document.h"
 
-#include <QDialog>
 #include <QLineEdit>
 #include <QTableWidget>
+#include <QWidget>
 
 namespace headlight::ui {
 
-/// A window with every tensor of the model's files, used or not: name, what it feeds, shape, type, file. Has a filter over
+/// Every tensor of the model's files, used or not: name, what it feeds, shape, type, file. Has a filter over
 /// all columns, and the histogram of the chosen tensor, computed in a job.
-class TensorList : public QDialog {
+class TensorList : public QWidget {
     Q_OBJECT
 public:
     TensorList(const OpenModel&, Jobs&, QWidget* parent = nullptr);

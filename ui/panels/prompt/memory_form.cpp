@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/panels/prompt/memory_popover.h"
+#include "ui/panels/prompt/memory_form.h"
 
 #include "headlight/base/memory.h"
 #include "headlight/base/memory_account.h"
@@ -11,6 +11,7 @@
 
 #include <QFormLayout>
 #include <QSettings>
+#include <QVBoxLayout>
 
 namespace headlight::ui {
 
@@ -46,14 +47,13 @@ void take_stored_memory_budget() {
     if (stored > 0 && !memory_budget_given()) set_memory_budget(std::int64_t(stored * 1e9));
 }
 
-MemoryPopover::MemoryPopover(Document& document, QWidget* parent)
-    : Popover(parent),
+MemoryForm::MemoryForm(Document& document, QWidget* parent)
+    : QWidget(parent),
       document_(document),
       names_(new QLabel),
       sizes_(new QLabel),
       notes_(wrapped_label("note")),
       budget_(new RealField) {
-    setAccessibleName(QStringLiteral("Memory"));
     auto* form = new QFormLayout(this);
     form->setContentsMargins(16, 14, 16, 14);
     form->setHorizontalSpacing(24);
@@ -83,14 +83,19 @@ MemoryPopover::MemoryPopover(Document& document, QWidget* parent)
     });
 }
 
-void MemoryPopover::open_below(QWidget* button) {
-    show_parts();
-    show_below(button, Qt::RightEdge);
-    budget_->setFocus();
-    budget_->selectAll();
+MemoryPopover::MemoryPopover(Document& document, QWidget* parent) : Popover(parent), form_(new MemoryForm(document)) {
+    setAccessibleName(QStringLiteral("Memory"));
+    new_column(this, {0, 0, 0, 0})->addWidget(form_);
 }
 
-void MemoryPopover::show_parts() {
+void MemoryPopover::open_below(QWidget* button) {
+    form_->show_parts();
+    show_below(button, Qt::RightEdge);
+    form_->budget().setFocus();
+    form_->budget().selectAll();
+}
+
+void MemoryForm::show_parts() {
     QStringList names, sizes, notes;
     if (const auto& run = document_.run_trace()) {
         for (const auto& [name, size] : memory_by_part(*run)) {

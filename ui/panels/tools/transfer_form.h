@@ -2,10 +2,10 @@
 #pragma once
 
 #include "ui/document/document.h"
-#include "ui/style/popover.h"
 
 #include <QRadioButton>
 #include <QSlider>
+#include <QWidget>
 
 #include <vector>
 
@@ -14,12 +14,12 @@ class QLabel;
 namespace headlight::ui {
 
 /// How weights become strengths: curve, threshold, share of the mass that is kept. The same for all views.
-class TransferPopover : public Popover {
+class TransferForm : public QWidget {
     Q_OBJECT
 public:
-    explicit TransferPopover(Document&, QWidget* parent = nullptr);
-    /// Below a button, inside the screen.
-    void open_below(QWidget* button);
+    explicit TransferForm(Document&, QWidget* parent = nullptr);
+    /// That of the chosen curve.
+    QRadioButton& chosen() { return curve(document_.options().transfer.curve); }
 
 private:
     QRadioButton& curve(figure::Transfer::Curve curve) { return *curves_[static_cast<std::size_t>(curve)]; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/panels/tools/transfer_popover.h"
+#include "ui/panels/tools/transfer_form.h"
 
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
@@ -26,13 +26,13 @@ int threshold_step(double value) {
 
 }  // namespace
 
-TransferPopover::TransferPopover(Document& document, QWidget* parent) : Popover(parent), document_(document) {
+TransferForm::TransferForm(Document& document, QWidget* parent) : QWidget(parent), document_(document) {
     setAccessibleName(QStringLiteral("How weights are drawn"));
-    auto* column = new_column(this, {16, 12, 16, 16}, 4);
+    auto* column = new_column(this, {0, 0, 0, 0}, 4);
     for (const auto& row : figure::curves) {
         auto* radio = new QRadioButton(QString::fromUtf8(row.title.data()));
         radio->setToolTip(QString::fromUtf8(row.note.data()));
-        connect(radio, &QRadioButton::clicked, this, &TransferPopover::take);
+        connect(radio, &QRadioButton::clicked, this, &TransferForm::take);
         curves_.push_back(radio);
         column->addWidget(radio);
     }
@@ -56,7 +56,7 @@ TransferPopover::TransferPopover(Document& document, QWidget* parent) : Popover(
         grid->addWidget(name, row, 0);
         grid->addWidget(made, row, 1);
         grid->addWidget(value, row++, 2);
-        connect(made, &QSlider::valueChanged, this, &TransferPopover::take);
+        connect(made, &QSlider::valueChanged, this, &TransferForm::take);
         return made;
     };
     gamma_ = slider(QStringLiteral("γ"), QStringLiteral("Below 1 shows faint weights"), 10, 200, gamma_value_);
@@ -72,12 +72,7 @@ TransferPopover::TransferPopover(Document& document, QWidget* parent) : Popover(
     show_document();
 }
 
-void TransferPopover::open_below(QWidget* button) {
-    show_below(button, Qt::RightEdge);
-    curve(document_.options().transfer.curve).setFocus();
-}
-
-void TransferPopover::show_document() {
+void TransferForm::show_document() {
     const figure::Transfer& t = document_.options().transfer;
     showing_ = true;
     curve(t.curve).setChecked(true);
@@ -93,7 +88,7 @@ void TransferPopover::show_document() {
     showing_ = false;
 }
 
-void TransferPopover::take() {
+void TransferForm::take() {
     if (showing_) return;
     ViewOptions options = document_.options();
     for (const auto& row : figure::curves)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "ui/dialogs/tensor_list.h"
+#include "ui/model/tensor_list.h"
 
 #include "headlight/figure/architecture/architecture_views.h"
 #include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
 
-#include <QDialogButtonBox>
 #include <QFileInfo>
 #include <QHeaderView>
 #include <QLabel>
@@ -59,7 +58,7 @@ void apply_filter(QTableWidget& table, const QString& wanted) {
 }  // namespace
 
 TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
-    : QDialog(parent),
+    : QWidget(parent),
       model_(opened),
       jobs_(jobs),
       filter_(new QLineEdit),
@@ -67,7 +66,6 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
       histogram_(new FigureCanvas(selection_)) {
     const model::LoadReport& report = model_.model->report();
     setObjectName(QStringLiteral("TensorList"));
-    setWindowTitle(QStringLiteral("Tensors of %1").arg(QString::fromStdString(model_.model->config().name)));
     filter_->setPlaceholderText(QStringLiteral("Filter by name, shape, type or file"));
     filter_->setAccessibleName(QStringLiteral("Filter"));
     table_->setAccessibleName(QStringLiteral("Tensors"));
@@ -89,15 +87,13 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
                          figure::count_text(report.bytes_copied), QString::number(report.seconds, 'f', 2),
                          report.files.size() == 1 ? QStringLiteral("file") : QStringLiteral("files")));
     QLabel* pointed = role_label("note");
-    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
-    auto* column = new_column(this, {24, 20, 24, 16}, 12);
+    auto* column = new_column(this, {16, 12, 16, 12}, 10);
     column->addWidget(filter_);
     column->addWidget(table_, 1);
-    add_widgets(*column, {histogram_, pointed, facts, buttons});
+    add_widgets(*column, {histogram_, pointed, facts});
     connect(filter_, &QLineEdit::textChanged, this, [this](const QString& wanted) { apply_filter(*table_, wanted.trimmed()); });
     connect(table_, &QTableWidget::itemSelectionChanged, this, &TensorList::show_histogram);
     connect(histogram_, &FigureCanvas::pointed_at, pointed, &QLabel::setText);
-    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::close);
     connect(&Appearance::instance(), &Appearance::changed, this, &TensorList::restyle);
     connect(&jobs_, &Jobs::failed, this, [this](Jobs::Lane lane, const Failure& failure) {
         if (lane == Jobs::Lane::tensor)
@@ -105,7 +101,6 @@ TensorList::TensorList(const OpenModel& opened, Jobs& jobs, QWidget* parent)
                                         QString::fromStdString(failure.facts.problem));
     });
     restyle();
-    resize(960, 760);
 }
 
 TensorList::~TensorList() { jobs_.cancel(Jobs::Lane::tensor); }
