@@ -44,8 +44,7 @@ TEST(Map, WritesArraysOfEveryHead) {
     EXPECT_EQ(content.arrays.at("queries_original").shape, (Shape{6, 8, tokens, 32}));
     EXPECT_EQ(content.arrays.at("keys_original").shape, (Shape{6, 8, tokens, 32}));
     const std::string of_one = folder / "one.npz";
-    done(headlight({"map", "novella-7m", "--texts", texts, "--iterations", "20", "--points", "--layer", "4", "--head", "2",
-                    "--out", of_one}));
+    done(headlight({"map", "novella-7m", "--texts", texts, "--points", "--layer", "4", "--head", "2", "--out", of_one}));
     const io::NpzContent one = io::read_npz(of_one);
     for (const char* name : {"queries_original", "keys_original"}) {
         const auto all = content.arrays.at(name).bytes, own = one.arrays.at(name).bytes;
