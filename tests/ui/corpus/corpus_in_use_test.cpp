@@ -51,14 +51,14 @@ protected:
 
 TEST_F(CorpusInUse, ItsMeasuresTintTheMosaicUntilItIsLeft) {
     HeadsPanel& heads = window.heads_panel();
-    EXPECT_FALSE(heads.corpus_note().isVisible());
+    EXPECT_TRUE(heads.corpus_note().isHidden());
     ASSERT_TRUE(choose("corpus-heads"));
     ASSERT_TRUE(use());
     EXPECT_EQ(document().options().corpus, folder.filePath(QStringLiteral("excerpt")));
     EXPECT_EQ(document().options().measure, "corpus_induction");
-    EXPECT_TRUE(heads.corpus_note().isVisible());
+    EXPECT_FALSE(heads.corpus_note().isHidden());
     EXPECT_TRUE(heads.corpus_note().text().contains(QStringLiteral("excerpt")));
-    EXPECT_FALSE(heads.measure_note().isVisible()) << heads.measure_note().text().toStdString();
+    EXPECT_TRUE(heads.measure_note().isHidden()) << heads.measure_note().text().toStdString();
     // The values are the store's.
     const auto means = corpus::head_means(page().stored()->merged.arrays, page().stored()->text_of_chunk);
     const auto m = std::size_t(std::ranges::find(means.measures, "entropy") - means.measures.begin());
@@ -84,7 +84,7 @@ TEST_F(CorpusInUse, ItsMeasuresTintTheMosaicUntilItIsLeft) {
     ASSERT_TRUE(settle());
     EXPECT_EQ(document().options().measure, "induction");
     EXPECT_TRUE(std::isnan(value("corpus_entropy", some)));
-    EXPECT_FALSE(heads.corpus_note().isVisible());
+    EXPECT_TRUE(heads.corpus_note().isHidden());
     window.history().stack().undo();
     ASSERT_TRUE(settle());
     EXPECT_EQ(value("corpus_entropy", some), before) << "one step brings it back";
@@ -216,7 +216,7 @@ TEST_F(CorpusInUse, AStoreOfAnotherModelSaysWhyItIsNotUsed) {
     ASSERT_TRUE(settle());
     EXPECT_FALSE(document().corpus().found());
     EXPECT_TRUE(window.heads_panel().corpus_note().text().contains(QStringLiteral("was run with another")));
-    EXPECT_TRUE(window.heads_panel().measure_note().isVisible());
+    EXPECT_FALSE(window.heads_panel().measure_note().isHidden());
     ASSERT_TRUE(window.heads_panel().mosaic().shown());
 }
 

@@ -14,7 +14,7 @@ class CorpusProbePage : public CorpusTest {
 protected:
     void SetUp() override {
         ASSERT_NO_FATAL_FAILURE(CorpusTest::SetUp());
-        page().resize(1180, 2400);  // all of a figure is in sight
+        window.resize(1440, 2500);  // all of a figure is in sight
     }
     /// Runs a file of the tests' fixtures through the window's model.
     void open(const char* texts, const char* measure, std::int64_t limit) {

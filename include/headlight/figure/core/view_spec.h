@@ -69,8 +69,8 @@ enum class Basis {
 
 /// One view.
 struct ViewSpec {
-    std::string id;       ///< "focus-3": on the command line, in sessions, in documentation
-    std::string title;    ///< "Bias against position"
+    std::string id;     ///< "focus-3": on the command line, in sessions, in documentation
+    std::string title;  ///< "Bias against position"
     Basis basis = Basis::model;
     bool across_texts = false;     ///< also of cross attention, whose queries are of another text than its keys
     bool of_layer = false;         ///< in the window one chosen head stands for its whole layer
