@@ -64,6 +64,7 @@ bool FoldingMenuBar::take(QEvent* event) {
     const auto key_of = [&] { return static_cast<QKeyEvent*>(event)->key(); };
     switch (event->type()) {
         case QEvent::ShortcutOverride:
+            if (key_of() != Qt::Key_Alt) alt_alone_ = false;  // a shortcut's key is pressed no further
             // Keys are the open menu's; shortcuts of the view that has the focus would take the arrows.
             if (!qobject_cast<QMenu*>(QApplication::activePopupWidget())) break;
             event->accept();

@@ -9,8 +9,8 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double why_cell_width = 40, why_cell_height = 26, why_bar = 90, why_number = 48, why_sum_height = 60, why_line = 22,
-                 why_sentences = 400, why_gap = 28;
+constexpr double why_cell_width = 40, why_cell_height = 26, why_bar = 80, why_number = 44, why_sum_height = 48, why_line = 22,
+                 why_sentences = 360, why_gap = 28;
 /// Below them a list of pairs holds too little of the sum to be a story (docs/views/why.md).
 constexpr double least_listed_share = 0.25, least_listed_sum = 0.5, most_listed_sum = 1.5;
 
@@ -144,10 +144,11 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
     out.text({cells_.left() - 8, cells_.top() - 8}, QStringLiteral("wrote the query ↓"), why_small(), theme.muted,
              draw::Align::right);
     out.text({cells_.left(), cells_.top() - column_room_ - 14}, QStringLiteral("wrote the key →"), why_small(), theme.muted);
-    double largest = 1e-9;
+    double low = 0, high = 1e-9;
     for (const auto* lines : {&data_.queries, &data_.keys})
         for (const WhyLine& line : *lines)
-            if (std::isfinite(line.sum)) largest = std::max(largest, std::abs(line.sum));
+            if (std::isfinite(line.sum)) low = std::min(low, line.sum), high = std::max(high, line.sum);
+    const auto share = [&](double sum) { return (sum - low) / (high - low); };
     const QRectF whole(cells_.left(), cells_.top(), cells_.width(), cells_.height());
     for (std::size_t r = 0; r < data_.queries.size(); ++r) {
         const WhyLine& query = data_.queries[r];
@@ -158,18 +159,18 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
                  query.head || query.parts.size() == 1 ? theme.text : theme.muted, draw::Align::right);
         const QRectF name(page_margin, row.top(), cells_.left() - page_margin - 4, why_cell_height);
         out.means(name, line_hit(query, true), [this, &query] { return line_tip(query, true); });
-        const double zero = cells_.right() + 12 + why_bar / 2, length = query.sum / largest * why_bar / 2;
+        const double left = cells_.right() + 12, zero = left + share(0) * why_bar, end = left + share(query.sum) * why_bar;
         if (std::isfinite(query.sum)) {
-            out.box({std::min(zero, zero + length), y - 6, std::max(1.0, std::abs(length)), 12}, 2,
+            out.box({std::min(zero, end), y - 6, std::max(1.0, std::abs(end - zero)), 12}, 2,
                     query.sum < 0 ? theme.negative : theme.positive);
             out.number({cells_.right() + 12 + why_bar + why_number - 4, draw::centred_baseline(y, why_font())},
                        decimal_text(query.sum), why_font(), theme.text);
         }
     }
-    out.fill({cells_.right() + 12 + why_bar / 2 - 0.5, cells_.top(), 1, cells_.height()}, theme.line);
+    out.fill({cells_.right() + 12 + share(0) * why_bar - 0.5, cells_.top(), 1, cells_.height()}, theme.line);
     out.text({cells_.right() + 12 + why_bar + why_number - 4, cells_.top() - 8}, QStringLiteral("sum"), why_small(), theme.muted,
              draw::Align::right);
-    const double sums = cells_.bottom() + 10, middle = sums + why_sum_height / 2 - 6;
+    const double sums = cells_.bottom() + 10, zero = sums + (1 - share(0)) * why_sum_height;
     for (std::size_t c = 0; c < data_.keys.size(); ++c) {
         const WhyLine& key = data_.keys[c];
         const auto of = out.of(key.head);
@@ -178,14 +179,14 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
         out.token_upwards(name, {.continuation = {}, .text = key.name}, why_small(), theme.text);
         out.means(name, line_hit(key, false), [this, &key] { return line_tip(key, false); });
         if (!std::isfinite(key.sum)) continue;
-        const double length = key.sum / largest * (why_sum_height / 2 - 8);
-        out.box({column.center().x() - 6, std::min(middle, middle - length), 12, std::max(1.0, std::abs(length))}, 2,
+        const double end = sums + (1 - share(key.sum)) * why_sum_height;
+        out.box({column.center().x() - 6, std::min(zero, end), 12, std::max(1.0, std::abs(end - zero))}, 2,
                 key.sum < 0 ? theme.negative : theme.positive);
-        out.number({column.center().x(), sums + why_sum_height + 8}, decimal_text(key.sum), why_small(), theme.text,
+        out.number({column.center().x(), sums + why_sum_height + 14}, decimal_text(key.sum), why_small(), theme.text,
                    draw::Align::center);
     }
-    out.fill({cells_.left(), middle - 0.5, cells_.width(), 1}, theme.line);
-    out.text({cells_.left() - 8, draw::centred_baseline(middle, why_small())}, QStringLiteral("sum"), why_small(), theme.muted,
+    out.fill({cells_.left(), zero - 0.5, cells_.width(), 1}, theme.line);
+    out.text({cells_.left() - 8, draw::centred_baseline(zero, why_small())}, QStringLiteral("sum"), why_small(), theme.muted,
              draw::Align::right);
     for (std::size_t r = 0; r < data_.queries.size(); ++r)
         for (std::size_t c = 0; c < data_.keys.size(); ++c) {
@@ -211,7 +212,7 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
                            std::isfinite(value) ? signed_text(value) : QStringLiteral("–"));
         return hit;
     });
-    const QRectF bar(cells_.left(), sums + why_sum_height + 22, 150, 8);
+    const QRectF bar(cells_.left(), sums + why_sum_height + 26, 150, 8);
     const double limit = limit_;
     out.bar(
         bar,

@@ -41,7 +41,8 @@ void add_sources(const trace::Trace& trace, const analyze::WhyOptions& options, 
                  const CancelToken& cancel) {
     int found = 0;
     for (WhyLine& line : lines) {
-        if (!line.head || found++ == 3) continue;
+        if (!line.head) continue;
+        if (found++ == 3) break;
         cancel.throw_if_cancelled();
         const Eigen::VectorXd terms = analyze::why_sources(
             trace, options, of_query, {analyze::Component::head, line.head->layer.value, line.head->head.value});

@@ -55,9 +55,21 @@ TEST(Labels, LinesOfALongTextBeginWithAPosition) {
     TokenLines shorter, longer;
     shorter.layout(items(long_text - 1), {10, 0}, 400);
     longer.layout(items(long_text), {10, 0}, 400);
-    EXPECT_EQ(shorter.box(0).left(), 10);
-    EXPECT_GT(longer.box(0).left(), 10 + draw::number_width(QStringLiteral("199"), ui_font(10)));
-    for (std::int64_t i = 0; i < long_text; ++i) EXPECT_LE(longer.box(i).right(), 410);
+    std::vector<QRectF> boxes;
+    const auto scene_of = [&](const TokenLines& lines) {
+        boxes.clear();
+        Scene scene;
+        lines.draw_on(
+            scene, QRectF(0, 0, 420, 5000), Theme::light(), [](std::size_t) { return QColor(); },
+            [&](Position, const QRectF& box) { boxes.push_back(box); });
+        return scene;
+    };
+    scene_of(shorter);
+    EXPECT_EQ(boxes.at(0).left(), 10);
+    const Scene scene = scene_of(longer);
+    ASSERT_EQ(std::ssize(boxes), long_text);
+    EXPECT_GT(boxes[0].left(), 10 + draw::number_width(QStringLiteral("199"), ui_font(10)));
+    for (const QRectF& box : boxes) EXPECT_LE(box.right(), 410);
     const auto picture = [](const auto& paint) {
         QImage image(34, 520, QImage::Format_ARGB32_Premultiplied);
         image.fill(Qt::white);
@@ -65,13 +77,11 @@ TEST(Labels, LinesOfALongTextBeginWithAPosition) {
         paint(painter);
         return image;
     };
-    const QImage painted = picture([&](QPainter& painter) {
-        longer.paint(painter, QRectF(0, 0, 420, 520), Theme::light(), [](std::size_t) { return QColor(); });
-    });
+    const QImage painted = picture([&](QPainter& painter) { scene.paint(painter, QRectF(0, 0, 420, 520), Style()); });
     int lines = 0;
     const QImage expected = picture([&](QPainter& painter) {
-        for (std::int64_t i = 0; i < long_text; ++i)
-            if (const QRectF box = longer.box(i); i == 0 || box.top() > longer.box(i - 1).top()) {
+        for (std::size_t i = 0; i < boxes.size(); ++i)
+            if (const QRectF box = boxes[i]; i == 0 || box.top() > boxes[i - 1].top()) {
                 const QPointF at(box.left() - 4, draw::centred_baseline(box.center().y(), ui_font(13)));
                 draw::number(painter, at, QString::number(i), ui_font(10), Theme::light().muted);
                 ++lines;
