@@ -139,7 +139,7 @@ constexpr const char* kMayBeNegative =
     "words.sentence|.*_weight";
 /// The same, bytes of strings, and what nothing in a store bounds: positions, offsets, counts of a bin.
 constexpr const char* kMayBeLarge =
-    "heads.(sum|distance|rows|top_query|top_key)|variability.shape|neurons.(histogram|.*.position|.*.next)|distances.sums|"
+    "heads.(sum|distance|rows|top_query|top_key)|variability.shape|neurons.(histogram.count|.*.position|.*.next)|distances.sums|"
     "tags.(mass|even_mass|rows|along|off_first|distance|even_along)|agreement.(readings|places)|"
     "words.(sentence|bytes|string_bytes)|mentions.(key_bytes|bytes|chain_form_tokens)|.*_weight";
 
