@@ -46,6 +46,7 @@ const std::vector<Analysis> analyses = {
     {"attention-gradient"},
     {"lens"},
     {"attribution", {"--position", "4", "--token", "3"}},
+    {"why", {"--layer", "1", "--head", "1"}},
     {"mlp", {"--layer", "1", "--position", "4"}},
     {"refinement"},
     {"drivers", {"--layer", "1", "--position", "4", "--neuron", "3"}},

@@ -76,7 +76,7 @@ std::vector<ViewSpec> why_view_specs() {
         {.id = "why",
          .title = "Why",
          .basis = Basis::model,
-         .needs = {.focus = true, .query = true, .key = true},
+         .needs = {.focus = true, .query = true, .chosen = true, .key = true},
          .options = options_of<analyze::WhyRequest>(),
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {

@@ -285,10 +285,10 @@ TEST_F(FlowViews, PredictionsAreThoseOfTheAnalysis) {
     const TracePtr masked = run(source / "tests/fixtures/models/bert-mlm", "the cat sat on the mat");
     state.query = Position(2);
     const auto candidates = make_figure(masked, state);
-    const auto found = analyze::masked_candidates(*masked, Position(2), 20);
+    const auto found = analyze::masked_candidates(*masked, Position(2), 5);
     const Table listed = candidates->table();
-    ASSERT_EQ(listed.rows.size(), 20U);
-    for (std::size_t i = 0; i < 20; ++i)
+    ASSERT_EQ(listed.rows.size(), 5U);
+    for (std::size_t i = 0; i < 5; ++i)
         EXPECT_NEAR(std::get<double>(listed.rows[i][4]), static_cast<double>(found.candidates[i].probability), 1e-7);
     const TracePtr plain = run(source / "tests/fixtures/models/bert", "the cat");
     EXPECT_FALSE(view_spec("predictions").missing(*plain).empty());

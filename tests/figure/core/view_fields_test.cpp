@@ -13,6 +13,7 @@
 #include "figure/rollout/rollout_views.h"
 #include "headlight/analyze/architecture/kv_cache.h"
 #include "headlight/analyze/sparsity/sparsity.h"
+#include "headlight/analyze/why/why.h"
 #include "headlight/figure/heads/head_plots.h"
 #include "headlight/intervention/compare/layers.h"
 
@@ -84,6 +85,7 @@ TEST(ViewFields, EveryOptionTravelsAlone) {
     travels<ImportanceViewOptions>("importance");
     travels<analyze::SparsityOptions>("sparsity");
     travels<ReachViewOptions>("reach");
+    travels<analyze::WhyRequest>("why");
     travels<analyze::KvCacheOptions>("kv-cache");
     travels<intervention::CompareOptions>("compare-head");
     travels<intervention::LayerOptions>("compare-layers");
