@@ -133,7 +133,7 @@ std::vector<std::int64_t> TextArguments::ids() const {
         std::int64_t id = -1;
         const auto [last, error] = std::from_chars(text.data() + begin, text.data() + end, id);
         if (error != std::errc() || last != text.data() + end || id < 0)
-            throw Error(ErrorFacts{.problem = "This is no list of token ids",
+            throw Error(ErrorFacts{.problem = "This is not a list of token ids",
                                    .file = file ? typed_ids : "",
                                    .item = file ? "number " + std::to_string(ids.size() + 1) : "--ids",
                                    .expected = "whole numbers from 0 on, with commas or spaces between them, or a file of them",

@@ -112,7 +112,7 @@ private:
         const Pickle keys = next();
         for (const PickleValue* key : keys.root->items) {
             const auto size = sizes.find(key->text);
-            if (size == sizes.end()) fail("A storage that no tensor uses", "storage " + key->text);
+            if (size == sizes.end()) fail("The file lists a storage that no tensor uses", "storage " + key->text);
             const auto [element, expected] = size->second;
             std::int64_t count = -1, bytes = 0;
             if (rest.size() >= sizeof count) std::memcpy(&count, rest.data(), sizeof count);
@@ -234,7 +234,8 @@ private:
         if (row == kStorages.end()) fail_type(id[1]->text);
         const std::int64_t count = size_of_argument(*id[4], "storage size");
         if (!storages_.empty()) {
-            if (id[5]->kind != PickleKind::none) fail_tensor("A storage that is a part of another");
+            if (id[5]->kind != PickleKind::none)
+                fail_tensor("A tensor's storage is a view of another storage, which is not read");
             const auto own = storages_.find(id[2]->text);
             if (own == storages_.end()) fail_tensor("The storage of a tensor is missing", "storage " + id[2]->text);
             return {row->second, own->second};

@@ -10,7 +10,7 @@
 #include "model/run/stacked.h"
 #include "model/run/watch.h"
 #include "trace/recorder.h"
-#include "trace/stacked_variant.h"
+#include "trace/states_of.h"
 
 #include <ATen/core/grad_mode.h>
 

@@ -4,7 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/trace/replay.h"
 #include "headlight/trace/saved.h"
-#include "trace/stacked_variant.h"
+#include "trace/states_of.h"
 
 #include <ATen/core/grad_mode.h>
 

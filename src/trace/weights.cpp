@@ -141,6 +141,9 @@ MlpTensors mlp_weights(const model::Model& model, Layer layer) {
 
 namespace {
 
+/// Of a text without the token that ESM drops.
+double embedding_scale(const model::ModelConfig& c) { return c.embed_scale * c.kept_share; }
+
 void require_token_embedding(const model::Model& model) {
     if (!model::reads_pictures(model.config())) return;
     throw Error({.problem = "This model reads pictures: it has no embedding of tokens", .item = model.config().name});
@@ -152,7 +155,8 @@ at::Tensor embedding(const model::Model& model) { return embedding(model, 0, mod
 at::Tensor embedding(const model::Model& model, std::int64_t first, std::int64_t count) {
     require_token_embedding(model);
     const at::Tensor w_e = on_cpu(model::embedding_rows(model.internals(), first, count));
-    return model.config().embed_scale == 1.0 ? w_e : w_e * model.config().embed_scale;
+    const double scale = embedding_scale(model.config());
+    return scale == 1.0 ? w_e : w_e * scale;
 }
 at::Tensor stream_embedding(const model::Model& model) { return stream_embedding(model, 0, model.config().vocab_size); }
 at::Tensor stream_embedding(const model::Model& model, std::int64_t first, std::int64_t count) {
@@ -202,7 +206,7 @@ at::Tensor token_streams(const model::Model& model, std::int64_t first, std::int
     model::NoObserver nobody;
     model::Pass pass{.model = m, .input = input, .observer = nobody};
     at::Tensor x = model::embedding_rows(m, first, count);
-    if (m.config.embed_scale != 1.0) x = x * m.config.embed_scale;
+    if (const double scale = embedding_scale(m.config); scale != 1.0) x = x * scale;
     if (m.token_type_embed.defined()) x = x + m.token_type_embed.select(0, 0);
     if (m.config.embed_norm) x = model::embedding(pass, model::Block::embedding_norm, x);
     if (m.config.d_embed > 0) x = model::embedding(pass, model::Block::embedding_projection, x);

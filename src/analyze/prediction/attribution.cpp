@@ -134,7 +134,7 @@ at::Tensor slope_of(model::Activation activation, const at::Tensor& x) {
         case model::Activation::silu: return sigmoid(1);
         case model::Activation::quick_gelu: return sigmoid(1.702);
         case model::Activation::relu_squared: return 2 * at::relu(x);
-        case model::Activation::xielu:  // of no class head
+        case model::Activation::xielu: throw Error("No class head has this activation: xIELU has parameters of its layer");
         case model::Activation::tanh: break;
     }
     return 1 - x.tanh().square();

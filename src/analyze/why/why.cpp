@@ -6,6 +6,8 @@
 #include "headlight/analyze/pattern/sinks.h"
 #include "headlight/base/error.h"
 #include "headlight/base/numbers.h"
+#include "headlight/model/outline.h"
+#include "headlight/trace/edits.h"
 #include "headlight/trace/weights.h"
 
 #include <ATen/core/grad_mode.h>
@@ -24,7 +26,8 @@ using model::Hook;
 constexpr std::int64_t kBlockBytes = std::int64_t{1} << 26;  ///< of the directions of a block of keys
 constexpr std::int64_t kManyKeys = 2000;                     ///< of more, blocks without weight are left out
 constexpr double kNoWeight = 1e-9;
-constexpr double kMostRounding = 1e-4;  ///< of the amounts of all pairs: those of a float32 run stay far below
+/// Of the amounts of all pairs: those of a float32 run stay far below the first, of a bfloat16 run below the second.
+constexpr double kMostRounding = 1e-4, kMostRoundingBfloat16 = 2e-2;
 
 /// What one side of a head reads of the stream in front of it.
 struct ReadSide {
@@ -72,11 +75,26 @@ Eigen::MatrixXd matrix_of(const at::Tensor& t) {
     return Eigen::Map<const RowMajor>(rows.data_ptr<double>(), rows.size(0), rows.size(1));
 }
 
+/// Natural logarithm of the sum of exponentials.
+double log_sum(const std::vector<double>& x) {
+    const double most = std::ranges::max(x);
+    double sum = 0;
+    for (const double each : x) sum += std::exp(each - most);
+    return most + std::log(sum);
+}
+
 /// Scores of the query's row, [key] from the first that it sees: before the cap and behind it, and the position term.
 struct ScoreRow {
     model::KeyRange legal;
     Eigen::VectorXd raw{}, scores{}, ratios{}, positions{};  ///< raw: scores before the cap
     bool has_position = false;
+    double sink = -std::numeric_limits<double>::infinity();  ///< score of the head's own share of the softmax that goes to no key
+
+    /// Natural logarithm of what the softmax divides by.
+    double log_total(std::vector<double> of_keys) const {
+        of_keys.push_back(sink);
+        return log_sum(of_keys);
+    }
 };
 
 double capped(double score, double limit) { return limit > 0 ? limit * std::tanh(score / limit) : score; }
@@ -103,15 +121,11 @@ ScoreRow row_of(const trace::Trace& trace, const WhyOptions& o) {
         row.scores[key] = capped(row.raw[key], c.score_softcap);
         if (row.raw[key] != 0) row.ratios[key] = row.scores[key] / row.raw[key];
     }
+    if (c.attention_sinks) {
+        const auto share = static_cast<double>(sink_shares(trace, id)[o.query.value]);
+        row.sink = log_sum({row.scores.data(), row.scores.data() + n}) + std::log(share / (1 - share));
+    }
     return row;
-}
-
-/// Natural logarithm of the sum of exponentials.
-double log_sum(const std::vector<double>& x) {
-    const double most = std::ranges::max(x);
-    double sum = 0;
-    for (const double each : x) sum += std::exp(each - most);
-    return most + std::log(sum);
 }
 
 std::vector<std::int64_t> others_of(const trace::Trace& trace, const WhyOptions& o, const model::KeyRange& legal,
@@ -145,10 +159,10 @@ void check_why(const trace::Trace& trace, const WhyOptions& o) {
     check_position(trace, o.query, "query");
     check_key(trace, o.key);
     require_own_text(trace, "Who wrote a query and its key");
-    if (!trace.model())
-        throw Error(
-            ErrorFacts{.problem = "Who wrote a query and its key is read from the model's weights, which this trace lacks",
-                       .hint = "Open the model and run the text"});
+    if (!trace.model() || !model::has_weights(*trace.model()))
+        throw Error(ErrorFacts{
+            .problem = "What wrote a query and its key is computed from the model's weights, which this trace does not have",
+            .hint = "Open the model and run the text"});
     if (trace.config().latent.any())
         throw Error({.problem = "Queries and keys of latent attention are not split by what wrote them",
                      .item = trace.config().name,
@@ -157,6 +171,26 @@ void check_why(const trace::Trace& trace, const WhyOptions& o) {
         throw Error({.problem = "The query does not see this key",
                      .item = "query " + std::to_string(o.query.value) + ", key " + std::to_string(o.key.value),
                      .expected = "a key from " + std::to_string(legal.first) + " to " + std::to_string(legal.last - 1)});
+}
+
+[[noreturn]] void throw_too_late(HeadId head, Layer layer) {
+    throw Error({.problem = "A head writes only for the layers behind it",
+                 .item = "L" + std::to_string(head.layer.value) + "H" + std::to_string(head.head.value),
+                 .expected = "a layer before " + std::to_string(layer.value)});
+}
+
+/// `left`: what the parts leave of a score, of the key itself or of those that it is compared with.
+void require_sum(const trace::Trace& trace, const WhyOptions& o, double left, const Why& why) {
+    const bool coarse =
+        trace.model()->dtype() == model::ComputeType::bfloat16 || trace.model()->dtype() == model::ComputeType::float32_bf16;
+    const double amounts = std::max(1.0, why.scores.cwiseAbs().sum() + why.advantages.cwiseAbs().sum());
+    if (std::abs(left) <= (coarse ? kMostRoundingBfloat16 : kMostRounding) * amounts) return;
+    throw Error({.problem = "Here a score is not the sum of what wrote the query and a key",
+                 .item = "L" + std::to_string(o.head.layer.value) + "H" + std::to_string(o.head.head.value),
+                 .found = significant(left) + " is left",
+                 .hint = trace.config().qkv_clip > 0 ? "This model clips queries and keys; another head may be within its limits"
+                         : trace::edits_of(trace).empty() ? "Run the model in float32"
+                                                          : "An edit may have replaced a query or a key: ask without it"});
 }
 
 StreamPart group_of(const StreamPart& part, WhyBy by) {
@@ -306,7 +340,7 @@ Why why(const trace::Trace& trace, const WhyOptions& o, const CancelToken& cance
     std::vector<double> all(row.scores.data(), row.scores.data() + row.scores.size()), others;
     for (const std::int64_t k : out.compared) others.push_back(row.scores[at(k)]);
     out.score = row.scores[at(o.key.value)];
-    out.weight = std::exp(out.score - log_sum(all));
+    out.weight = std::exp(out.score - row.log_total(all));
     out.position = row.has_position ? row.positions[at(o.key.value)] * row.ratios[at(o.key.value)] : kNaN;
     const bool compares = !others.empty();
     const double rest = compares ? log_sum(others) : kNaN;
@@ -341,16 +375,10 @@ Why why(const trace::Trace& trace, const WhyOptions& o, const CancelToken& cance
     const double scale = model::score_scale_of(trace.config(), o.head.layer.value);
     const auto pairs = [&](const at::Tensor& k) { return matrix_of(at::mm(q * scale, k.t())); };
     out.scores = pairs(own);
-    const double sum = out.scores.sum() + (row.has_position ? out.position : 0);
-    if (std::abs(sum - out.score) > kMostRounding * std::max(1.0, out.scores.cwiseAbs().sum()))
-        throw Error({.problem = "Here the score is not the sum of what wrote the query and the key",
-                     .item = "L" + std::to_string(o.head.layer.value) + "H" + std::to_string(o.head.head.value),
-                     .expected = significant(out.score),
-                     .found = significant(sum),
-                     .hint = trace.config().qkv_clip > 0
-                                 ? "This model clips queries and keys; another head may be within its limits"
-                                 : "An edit may have replaced the query or the key: ask without it"});
     out.advantages = pairs(own - mean_of_others);
+    const double sum = out.scores.sum() + (row.has_position ? out.position : 0);
+    require_sum(trace, o, sum - out.score, out);
+    if (compares) require_sum(trace, o, out.advantage - out.position_advantage - out.advantages.sum(), out);
     std::vector<StreamPart> query_parts = out.query_parts, key_parts = out.key_parts;
     for (Eigen::MatrixXd* m : {&out.scores, &out.advantages}) {
         out.query_parts = query_parts, out.key_parts = key_parts;
@@ -378,6 +406,7 @@ Eigen::VectorXd why_sources(const trace::Trace& trace, const WhyOptions& o, bool
     split_readings(trace, at, readings_of(trace, own, layer, at, 1), &attention);
     const HeadId writer{Layer(part.layer), Head(part.index)};
     check_head(trace, writer);
+    if (writer.layer >= layer) throw_too_late(writer, layer);
     const at::Tensor directions = attention.at(static_cast<std::size_t>(part.layer))[0];  // [d_head, d_model]
     const at::Tensor w_o = wide(trace::attention_output(*trace.model(), writer.layer).w_o.select(0, writer.head.value));
     const at::Tensor weights = wide(trace::pattern_rows(trace, writer.layer, writer.head, at, 1)[0]);
@@ -404,10 +433,7 @@ double why_predicted(const trace::Trace& trace, const WhyOptions& o, bool of_que
     at::Tensor change = at::zeros({side.weight.size(0)}, side.weight.options());
     for (const HeadId head : heads) {
         check_head(trace, head);
-        if (head.layer >= layer)
-            throw Error({.problem = "A head writes only for the layers behind it",
-                         .item = "L" + std::to_string(head.layer.value) + "H" + std::to_string(head.head.value),
-                         .expected = "a layer before " + std::to_string(layer.value)});
+        if (head.layer >= layer) throw_too_late(head, layer);
         const at::Tensor z = wide(trace::tensor(trace, {Hook::z, head.layer}).select(1, head.head.value));
         const at::Tensor w_o = wide(trace::attention_output(*trace.model(), head.layer).w_o.select(0, head.head.value));
         const at::Tensor& directions = attention.at(static_cast<std::size_t>(head.layer.value));
@@ -428,7 +454,7 @@ double why_predicted(const trace::Trace& trace, const WhyOptions& o, bool of_que
     }
     std::vector<double> scores;
     for (const double raw : row.raw) scores.push_back(capped(raw, trace.config().score_softcap));
-    return std::exp(scores[static_cast<std::size_t>(key)] - log_sum(scores));
+    return std::exp(scores[static_cast<std::size_t>(key)] - row.log_total(scores));
 }
 
 Table table_of(const Why& why, std::int64_t top) {

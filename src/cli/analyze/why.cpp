@@ -40,11 +40,12 @@ struct WhyCommand : Analysis {
         const auto position = [](std::int64_t p) { return p < 0 ? std::nullopt : std::optional(Position(p)); };
         if (!check && (sided->count() > 0 || seeded->count() > 0)) throw UsageError("--side and --seed are of --check");
         const Run run = run_text(console);
+        if (check && run.trace != run.whole) throw UsageError("--check edits the decoder's heads: leave --attention out");
         if (check && !run.loaded.recipe.edits.empty()) throw UsageError("--check makes edits of its own: leave --edit out");
         const analyze::WhyOptions options = analyze::why_options(*run.trace, {Layer(layer), Head(head)}, position(query),
                                                                  position(key), asked, run.loaded.cancel);
         const analyze::Why why = analyze::why(*run.trace, options, run.loaded.cancel);
-        const analyze::WhyList list = listed(why, asked.top);
+        const analyze::WhyList list = listed(why, asked.top > 0 ? asked.top : std::int64_t{why.advantages.size()});
         Result found = result(*run.trace, analyze::table_of(why, asked.top));
         found.fact("layer", layer).fact("head", head).fact("query", options.query.value).fact("key", options.key.value);
         found.fact("against", options.against == analyze::Against::key ? std::to_string(options.other)

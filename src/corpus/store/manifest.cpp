@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int kVersion = 4;
+constexpr int kVersion = 5;
 constexpr const char* kFormat = "headlight corpus";
 constexpr std::size_t kListed = 1000;
 constexpr std::int64_t kNotesOfAKind = 20;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double why_cell_width = 40, why_cell_height = 26, why_bar = 80, why_number = 44, why_sum_height = 48, why_line = 22,
                  why_sentences = 360, why_gap = 28;
+constexpr std::size_t least_why_columns = 3;
 /// Below them a list of pairs holds too little of the sum to be a story (docs/views/why.md).
 constexpr double least_listed_share = 0.25, least_listed_sum = 0.5, most_listed_sum = 1.5;
 
@@ -77,15 +78,30 @@ double WhyFigure::sentence_rows() const {
     return static_cast<double>(std::ssize(strongest_) + 3 + std::min<std::ptrdiff_t>(stepped, 6)) * why_line + 70;
 }
 
+/// Where a narrow canvas has room for few columns, the weakest keys join the others.
+void WhyFigure::fold_keys(std::size_t most) {
+    keys_ = data_.keys;
+    most = std::max(most, least_why_columns);
+    if (keys_.size() <= most) return;
+    WhyLine others;
+    for (std::size_t i = most - 1; i < keys_.size(); ++i) {
+        others.parts.insert(others.parts.end(), keys_[i].parts.begin(), keys_[i].parts.end());
+        others.sum += keys_[i].sum;
+    }
+    others.name = QStringLiteral("%1 others").arg(others.parts.size());
+    keys_.resize(most - 1);
+    keys_.push_back(std::move(others));
+}
+
 QSizeF WhyFigure::place(QSizeF available, const Style&, const Selection&) {
     label_width_ = column_room_ = 0;
     for (const WhyLine& line : data_.queries) label_width_ = std::max(label_width_, draw::text_width(line.name, why_font()));
     for (const WhyLine& line : data_.keys) column_room_ = std::max(column_room_, draw::text_width(line.name, why_small()));
     label_width_ = std::max(label_width_, draw::text_width(QStringLiteral("wrote the query ↓"), why_small()));
     column_room_ = std::max(column_room_ + 4, 20.0);
-    const double map_width =
-        label_width_ + 8 + why_cell_width * static_cast<double>(data_.keys.size()) + 12 + why_bar + why_number;
-    const double least = 2 * page_margin + std::max(map_width, why_sentences), width = std::max(available.width(), least);
+    const double map_width = label_width_ + 8 + why_cell_width * static_cast<double>(keys_.size()) + 12 + why_bar + why_number;
+    const double least = 2 * page_margin + std::max(map_width, std::min(why_sentences, available.width() - 2 * page_margin)),
+                 width = std::max(available.width(), least);
     const bool beside = width >= 2 * page_margin + map_width + why_gap + why_sentences;
     const double text_width =
         std::min(width, beside ? 2 * page_margin + map_width + why_gap + why_sentences : width) - 2 * page_margin;
@@ -103,7 +119,7 @@ QSizeF WhyFigure::place(QSizeF available, const Style&, const Selection&) {
     if (w.cap_ratio < 0.98) equation += QStringLiteral("    the cap leaves %1 of a score").arg(decimal_text(w.cap_ratio));
     equation_ = wrapped(equation, why_font(), text_width);
     const double top = 50 + 18 * static_cast<double>(equation_.size()) + 22 + column_room_ + 8;
-    cells_ = {page_margin + label_width_ + 8, top, why_cell_width * static_cast<double>(data_.keys.size()),
+    cells_ = {page_margin + label_width_ + 8, top, why_cell_width * static_cast<double>(keys_.size()),
               why_cell_height * static_cast<double>(data_.queries.size())};
     const double map_bottom = cells_.bottom() + 10 + why_sum_height + 46;
     sentences_ =
@@ -145,7 +161,7 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
              draw::Align::right);
     out.text({cells_.left(), cells_.top() - column_room_ - 14}, QStringLiteral("wrote the key →"), why_small(), theme.muted);
     double low = 0, high = 1e-9;
-    for (const auto* lines : {&data_.queries, &data_.keys})
+    for (const auto* lines : {&data_.queries, &keys_})
         for (const WhyLine& line : *lines)
             if (std::isfinite(line.sum)) low = std::min(low, line.sum), high = std::max(high, line.sum);
     const auto share = [&](double sum) { return (sum - low) / (high - low); };
@@ -171,8 +187,8 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
     out.text({cells_.right() + 12 + why_bar + why_number - 4, cells_.top() - 8}, QStringLiteral("sum"), why_small(), theme.muted,
              draw::Align::right);
     const double sums = cells_.bottom() + 10, zero = sums + (1 - share(0)) * why_sum_height;
-    for (std::size_t c = 0; c < data_.keys.size(); ++c) {
-        const WhyLine& key = data_.keys[c];
+    for (std::size_t c = 0; c < keys_.size(); ++c) {
+        const WhyLine& key = keys_[c];
         const auto of = out.of(key.head);
         const QRectF column = cell(0, c);
         const QRectF name(column.left(), column.top() - 6 - column_room_, why_cell_width, column_room_);
@@ -189,8 +205,8 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
     out.text({cells_.left() - 8, draw::centred_baseline(zero, why_small())}, QStringLiteral("sum"), why_small(), theme.muted,
              draw::Align::right);
     for (std::size_t r = 0; r < data_.queries.size(); ++r)
-        for (std::size_t c = 0; c < data_.keys.size(); ++c) {
-            const double value = cell_value(data_.queries[r], data_.keys[c]);
+        for (std::size_t c = 0; c < keys_.size(); ++c) {
+            const double value = cell_value(data_.queries[r], keys_[c]);
             if (!std::isfinite(value)) continue;
             // Colours of small pairs stay visible: the square root of the share of the largest.
             const QColor fill = signed_color(theme, std::copysign(std::sqrt(std::min(1.0, std::abs(value) / limit_)), value));
@@ -199,8 +215,8 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
             out.number({box.center().x(), draw::centred_baseline(box.center().y(), why_small())}, decimal_text(value),
                        why_small(), text_on(theme, fill), draw::Align::center);
         }
-    out.means(whole, std::ssize(data_.queries), std::ssize(data_.keys), [this](std::int64_t r, std::int64_t c) {
-        const WhyLine &query = data_.queries[static_cast<std::size_t>(r)], &key = data_.keys[static_cast<std::size_t>(c)];
+    out.means(whole, std::ssize(data_.queries), std::ssize(keys_), [this](std::int64_t r, std::int64_t c) {
+        const WhyLine &query = data_.queries[static_cast<std::size_t>(r)], &key = keys_[static_cast<std::size_t>(c)];
         double score = 0;
         for (const Eigen::Index q : query.parts)
             for (const Eigen::Index k : key.parts) score += why().scores(q, k);

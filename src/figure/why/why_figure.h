@@ -55,10 +55,12 @@ private:
     /// Sentences on the right of the map or below it; returns where they end.
     double draw_sentences(Scene&, const Style&) const;
     double sentence_rows() const;
+    void fold_keys(std::size_t most);
     void draw_map(Scene&, const Style&) const;
 
     WhyViewData data_;
     std::vector<analyze::Why::Pair> strongest_;
+    std::vector<WhyLine> keys_;  ///< the columns that are drawn
     double limit_ = 1;
     QStringList equation_, verdict_;
     QRectF cells_, sentences_;

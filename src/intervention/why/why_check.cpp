@@ -86,7 +86,7 @@ WhyCheck check_why(Sources& sources, const trace::Trace& unedited, const analyze
     const Position at = out.of_query ? asked.query : asked.key;
     out.heads = out.of_query ? queries.heads : keys.heads;
     if (out.heads.empty())
-        throw Error({.problem = "No head adds to this weight from that side, so that there is nothing to replace",
+        throw Error({.problem = "No head on that side adds to this weight, so there is nothing to replace",
                      .item = out.of_query ? "query" : "key",
                      .hint = "Ask for the other side; what MLPs and embeddings wrote has no controls of its kind"});
     out.weight = why.weight;

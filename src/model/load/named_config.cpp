@@ -74,7 +74,7 @@ std::string nearest_by_tensors(const ConfigReader& config, const std::filesystem
 
 /// The beginning of a class name, up to what it is for.
 std::string_view beginning(std::string_view name) {
-    for (const std::string_view end : {"For", "Model", "LMHead", "WithLMHead"})
+    for (const std::string_view end : {"For", "Model", "WithLMHead", "LMHead"})
         if (const std::size_t at = name.find(end); at != std::string_view::npos && at > 0) name = name.substr(0, at);
     return name;
 }

@@ -9,8 +9,6 @@
 #include <cstdint>
 #include <utility>
 
-#include <algorithm>
-
 namespace headlight::model {
 namespace {
 

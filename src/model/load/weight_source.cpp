@@ -244,6 +244,12 @@ io::TensorStore with_pieces(const WeightMap& map, std::int64_t n_layers, const i
             const io::TensorView* whole = find(map, whole_row, layer, store);
             if (!whole || whole->dtype == io::DType::F8_E4M3) continue;
             check_view(whole_row, *whole);
+            if (whole->bytes.empty())
+                throw Error(
+                    {.problem = "Experts of this file are in one tensor that is converted as it is used, which is not read",
+                     .file = whole->file.string(),
+                     .item = whole->name,
+                     .hint = "Give more memory (--memory GB), or another quantisation of the model"});
             split.insert(whole->name);
             const std::size_t parts = static_cast<std::size_t>(row.experts * row.piece.count),
                               bytes = whole->bytes.size() / parts;

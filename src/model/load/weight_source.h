@@ -37,7 +37,6 @@ std::vector<ResolvedRow> resolve(const WeightMap&, std::int64_t n_layers, const 
 /// the prefix of all names. Error if there are several.
 void add_prefixes_in_the_wild(WeightMap&, const io::TensorStore&);
 
-/// The tensor for a slot outside the layers; nullptr if the map has no such row or the files no such tensor.
 /// What a map and the tensors of a folder have of each other.
 struct Fit {
     std::size_t met = 0;                    ///< tensors of a row's name and shape
@@ -51,6 +50,7 @@ Fit fit_of(const WeightMap&, std::int64_t n_layers, const io::TensorStore&);
 io::TensorStore with_pieces(const WeightMap&, std::int64_t n_layers, const io::TensorStore&,
                             const std::function<void(const io::TensorView& piece, const io::TensorView& whole)>& made);
 
+/// The tensor for a slot outside the layers; nullptr if the map has no such row or the files no such tensor.
 const io::TensorView* find(const WeightMap&, Slot, const io::TensorStore&);
 
 /// Error naming file, tensor and position of the first NaN or Inf. Threads, at memory speed.

@@ -104,7 +104,7 @@ void require_word_piece(const std::string& name, const std::string& file) {
     if (stem.ends_with("Fast")) stem.remove_suffix(4);
     if (name.empty() || std::ranges::find(kWordPieceClasses, stem) != std::end(kWordPieceClasses)) return;
     throw Error(
-        {.problem = "This vocabulary is of no WordPiece tokenizer",
+        {.problem = "This vocabulary is not that of a WordPiece tokenizer",
          .file = file,
          .item = "tokenizer_class of tokenizer_config.json",
          .expected = "BertTokenizer, or another of WordPiece; EsmTokenizer",

@@ -76,7 +76,7 @@ std::string name_of(const StreamPart&);  ///< "L1H0", "L3.mlp", "embed", "bias"
 /// ln(a / (1 - a)) = A - H. All in float64; natural logarithms. NaN where no other key is compared.
 struct Why {
     WhyOptions of;
-    double weight = 0;        ///< softmax weight of the key among all keys that the query sees
+    double weight = 0;        ///< softmax weight of the key among all keys that the query sees, and the head's own sink (GPT-OSS)
     double score = 0;         ///< of the pair, behind a cap
     double position = 0;      ///< of it, what depends on the distance alone (ALiBi, T5, DeBERTa's terms); NaN: none such
     double cap_ratio = 1;     ///< score / score before the cap, the least of the compared keys with more than 1 % weight
@@ -118,12 +118,13 @@ WhyList listed(const Why&, std::int64_t count);
 Why why(const trace::Trace&, const WhyOptions&, const CancelToken& = {});
 
 /// What a head among the parts wrote, by the token that it read: terms of the score, [token]; they sum to the part's sum of
-/// `Why::scores` over the other side. `of_query`: of a part of the query, else of the key. Error: a part that is no head.
+/// `Why::scores` over the other side. `of_query`: of a part of the query, else of the key. Errors: a part that is no head in
+/// front of the layer.
 Eigen::VectorXd why_sources(const trace::Trace&, const WhyOptions&, bool of_query, const StreamPart&);
 
 /// The weight of the key if heads had written the mean over the text of what they write, at the query (`of_query`) or at the key:
-/// directly, with norms, patterns and all other parts as they were in the run. Nothing is run. Errors: those of why(); a head that
-/// is not in front of the layer.
+/// directly, with norms, patterns and all other parts as they were in the run. Nothing is run. Errors: those of why(); a head
+/// that is not in front of the layer.
 double why_predicted(const trace::Trace&, const WhyOptions&, bool of_query, const std::vector<HeadId>&);
 
 /// kind (pair, query, key, position, rest, total), query_component, query_layer, query_index, key_component, key_layer,

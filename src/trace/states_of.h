@@ -6,8 +6,6 @@
 
 namespace headlight::trace {
 
-/// The variant as a stack takes it. Error for a hook that cannot be batched.
-model::Variant stacked_variant(const model::ModelConfig&, const Variant&);
 /// The encoder's output; undefined for models of one stack.
 at::Tensor states_of(const model::Model&, const TokenIds&, model::Observer&, const CancelToken&);
 
