@@ -48,7 +48,7 @@ struct WeightRow {
     /// unit `unit`.
     std::int64_t experts = 0, unit = 0;
     double times = 1, plus = 0;  ///< what the model computes with is times * stored + plus (Gemma's gains: 1 + stored)
-    ExpertPiece piece = {};       ///< of an expert: where it is found if no tensor has its name
+    ExpertPiece piece = {};      ///< of an expert: where it is found if no tensor has its name
 };
 
 struct WeightMap {
