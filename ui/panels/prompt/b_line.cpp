@@ -18,7 +18,7 @@ namespace headlight::ui {
 
 namespace {
 
-constexpr int typing_ms = 300;
+constexpr int other_typing_ms = 300;
 
 QToolButton* link_button(const QString& name) {
     auto* button = new QToolButton;
@@ -64,7 +64,7 @@ BLine::BLine(Document& document, QWidget* parent)
     row->addLayout(facts);
     row->setAlignment(facts, Qt::AlignTop);
     typing_.setSingleShot(true);
-    typing_.setInterval(typing_ms);
+    typing_.setInterval(other_typing_ms);
     connect(&typing_, &QTimer::timeout, this, &BLine::take_typed);
     for (PromptEdit* edit : {text_, pair_}) {
         connect(edit, &PromptEdit::edited, &typing_, qOverload<>(&QTimer::start));
