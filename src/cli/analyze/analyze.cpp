@@ -86,7 +86,7 @@ constexpr Command kAnalyses[] = {
     {"analyze why",
      "Why a head attends where it does: its score as a sum over what wrote the query and what wrote the key.",
      {"headlight analyze why novella-7m --text \"one two three one two\" --layer 5 --head 7 --query 4 --key 2 --out why.csv",
-      "headlight analyze why novella-7m --text \"The doctor asked the nurse.\" --layer 4 --head 5 --against no-sinks --parts layer"},
+      "headlight analyze why novella-7m --text \"The doctor asked the nurse.\" --layer 4 --head 5 --against no-sinks --group layer"},
      define_analyze_why},
     {"analyze mlp",
      "The MLP's strongest memories at a token and what they promote.",

@@ -50,7 +50,7 @@ struct WhyCommand : Analysis {
         found.fact("layer", layer).fact("head", head).fact("query", options.query.value).fact("key", options.key.value);
         found.fact("against", options.against == analyze::Against::key ? std::to_string(options.other)
                                                                        : std::string(enum_word(options.against)));
-        found.fact("parts", std::string(enum_word(options.by)));
+        found.fact("group", std::string(enum_word(options.by)));
         for (const auto& [name, value] : {std::pair("weight", why.weight),
                                           {"score", why.score},
                                           {"position", why.position},

@@ -99,8 +99,10 @@ QSizeF WhyFigure::place(QSizeF available, const Style&, const Selection&) {
     for (const WhyLine& line : data_.keys) column_room_ = std::max(column_room_, draw::text_width(line.name, why_small()));
     label_width_ = std::max(label_width_, draw::text_width(QStringLiteral("wrote the query ↓"), why_small()));
     column_room_ = std::max(column_room_ + 4, 20.0);
-    const double map_width = label_width_ + 8 + why_cell_width * static_cast<double>(keys_.size()) + 12 + why_bar + why_number;
-    const double least = 2 * page_margin + std::max(map_width, std::min(why_sentences, available.width() - 2 * page_margin)),
+    const double around = label_width_ + 8 + 12 + why_bar + why_number, room = available.width() - 2 * page_margin;
+    fold_keys(static_cast<std::size_t>(std::max(0.0, (room - around) / why_cell_width)));
+    const double map_width = around + why_cell_width * static_cast<double>(keys_.size());
+    const double least = 2 * page_margin + std::max(map_width, std::min(why_sentences, room)),
                  width = std::max(available.width(), least);
     const bool beside = width >= 2 * page_margin + map_width + why_gap + why_sentences;
     const double text_width =

@@ -54,7 +54,7 @@ TEST(WhyView, ShowsWhatTheTableHolds) {
 }
 
 TEST(WhyView, FitsANarrowCanvasBelowTheMap) {
-    const auto figure = induction({{"parts", "layer"}});
+    const auto figure = induction({{"group", "layer"}});
     const double narrow = figure->layout({700, 700}, {}, {}).height(), wide = figure->layout({1400, 700}, {}, {}).height();
     EXPECT_GT(narrow, wide + 100);
     EXPECT_LE(figure->layout({1400, 700}, {}, {}).width(), 1400);

@@ -46,7 +46,7 @@ void describe(Describes<WhyRequest> auto& r, const auto& field) {
               .or_if_empty("the row, or no-sinks where sinks hold most of it")
               .subject(),
           r.against);
-    field(Field{"parts", "Parts", "what counts as one part"}, r.by);
+    field(Field{"group", "Parts", "what counts as one part"}, r.by);
     field(Field{"top", "Pairs listed", "the strongest pairs; 0: all"}.within(0, 1 << 20), r.top);
 }
 
