@@ -107,7 +107,7 @@ TEST(StoreTexts, OfAnOlderStoreAreRefused) {
     open_store(setup);
     const fs::path file = setup.store / "manifest.json";
     std::string text = test::slurp(file);
-    text.replace(text.find("\"version\": 4"), 12, "\"version\": 3");
+    text.replace(text.find("\"version\": 5"), 12, "\"version\": 4");
     std::ofstream(file) << text;
     EXPECT_THAT(error_of([&] { open_store(setup); }),
                 AllOf(HasSubstr("another version"), HasSubstr("Run the texts again into another folder")));
