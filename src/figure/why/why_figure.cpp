@@ -135,7 +135,7 @@ QSizeF WhyFigure::place(QSizeF available, const Style&, const Selection&) {
                                .arg(std::lround(100 * list.share)),
                            why_font(), sentences_.width());
     const double bottom = std::max(map_bottom, sentences_.bottom() + 16 * static_cast<double>(verdict_.size()));
-    return {beside ? 2 * page_margin + map_width + why_gap + why_sentences : least, bottom + 12};
+    return {beside ? 2 * page_margin + map_width + why_gap + why_sentences : width, bottom + 12};
 }
 
 QString WhyFigure::line_tip(const WhyLine& line, bool of_query) const {

@@ -58,6 +58,10 @@ TEST(WhyView, FitsANarrowCanvasBelowTheMap) {
     const double narrow = figure->layout({700, 700}, {}, {}).height(), wide = figure->layout({1400, 700}, {}, {}).height();
     EXPECT_GT(narrow, wide + 100);
     EXPECT_LE(figure->layout({1400, 700}, {}, {}).width(), 1400);
+    for (const double width : {420.0, 700.0, 1000.0, 1400.0}) {
+        const double page = figure->layout({width, 700}, {}, {}).width();
+        for (const MarkPlace& mark : marks_of(*figure, width)) EXPECT_LE(mark.hit.area.right(), page) << width;
+    }
 }
 
 TEST(WhyView, AskedWithoutAKeyTakesTheStrongestThatIsNoSink) {
