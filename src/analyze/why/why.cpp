@@ -193,6 +193,19 @@ void require_sum(const trace::Trace& trace, const WhyOptions& o, double left, co
                                                           : "An edit may have replaced a query or a key: ask without it"});
 }
 
+/// The key minus the mean of the compared ones, each with its cap.
+at::Tensor told_apart(const trace::Trace& trace, const WhyOptions& o, const ScoreRow& row) {
+    const std::vector<std::int64_t> others = others_of(trace, o, row.legal, {});
+    const at::Tensor keys = wide(head_keys(trace, o.head));
+    const auto at = [&](std::int64_t key) { return static_cast<Eigen::Index>(key - row.legal.first); };
+    at::Tensor apart = keys[o.key.value] * row.ratios[at(o.key.value)];
+    std::vector<double> scores;
+    for (const std::int64_t k : others) scores.push_back(row.scores[at(k)]);
+    for (std::size_t i = 0; i < others.size(); ++i)
+        apart = apart - keys[others[i]] * (std::exp(scores[i] - log_sum(scores)) * row.ratios[at(others[i])]);
+    return apart;
+}
+
 StreamPart group_of(const StreamPart& part, WhyBy by) {
     if (by == WhyBy::part) return part;
     const auto is_bias = [](Component c) {
@@ -399,9 +412,8 @@ Eigen::VectorXd why_sources(const trace::Trace& trace, const WhyOptions& o, bool
     const at::NoGradGuard no_grad;
     const Layer layer = o.head.layer;
     const ScoreRow row = row_of(trace, o);
-    const ReadSide own = side_of(trace, o.head, of_query ? Hook::q : Hook::k),
-                   other = side_of(trace, o.head, of_query ? Hook::k : Hook::q);
-    const std::int64_t at = of_query ? o.query.value : o.key.value, there = of_query ? o.key.value : o.query.value;
+    const ReadSide own = side_of(trace, o.head, of_query ? Hook::q : Hook::k);
+    const std::int64_t at = of_query ? o.query.value : o.key.value;
     std::vector<at::Tensor> attention;
     split_readings(trace, at, readings_of(trace, own, layer, at, 1), &attention);
     const HeadId writer{Layer(part.layer), Head(part.index)};
@@ -416,8 +428,11 @@ Eigen::VectorXd why_sources(const trace::Trace& trace, const WhyOptions& o, bool
                                 at::cat({read * weights.unsqueeze(1), at::zeros({1, read.size(1)}, read.options())}).unsqueeze(0),
                                 at)[0]
             .narrow(0, 0, read.size(0));
-    const at::Tensor whole = vectors_of(trace, other, layer, there, 1)[0].sum(0);
-    const double scale = model::score_scale_of(trace.config(), layer.value) * row.ratios[o.key.value - row.legal.first];
+    // The query's parts against what tells the key from the others; the key's as this query reads them.
+    const at::Tensor whole =
+        of_query ? told_apart(trace, o, row)
+                 : wide(head_queries(trace, o.head).select(0, o.query.value)) * row.ratios[o.key.value - row.legal.first];
+    const double scale = model::score_scale_of(trace.config(), layer.value);
     const at::Tensor terms = (at::mv(vectors, whole) * scale).contiguous();
     return Eigen::Map<const Eigen::VectorXd>(terms.data_ptr<double>(), terms.size(0));
 }

@@ -141,8 +141,7 @@ QSizeF WhyFigure::place(QSizeF available, const Style&, const Selection&) {
 QString WhyFigure::line_tip(const WhyLine& line, bool of_query) const {
     QString tip = QStringLiteral("%1 at %2: %3 of the advantage")
                       .arg(line.name, token_at(of_query ? why().of.query : why().of.key), signed_text(line.sum));
-    if (line.source)
-        tip += QStringLiteral("\nmost of its score from %1: %2").arg(token_at(*line.source), signed_text(line.from_source));
+    if (line.source) tip += QStringLiteral("\nmost of it from %1: %2").arg(token_at(*line.source), signed_text(line.from_source));
     return tip;
 }
 

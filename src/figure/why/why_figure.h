@@ -17,7 +17,7 @@ struct WhyLine {
     double sum = 0;
     std::optional<HeadId> head{};      ///< of a part that is a head
     std::optional<Position> source{};  ///< of a head: the token that gave most of it
-    double from_source = 0;            ///< the source's term of the score
+    double from_source = 0;            ///< the source's term (analyze::why_sources())
 };
 
 struct WhyViewData {

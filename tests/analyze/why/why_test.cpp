@@ -115,8 +115,8 @@ TEST_P(EveryWhy, SourcesSumToTheHead) {
     }
     for (std::size_t i = 0; i < found.query_parts.size(); ++i) {
         if (found.query_parts[i].component != Component::head) continue;
-        EXPECT_NEAR(why_sources(*trace, o, true, found.query_parts[i]).sum(),
-                    found.scores.row(static_cast<Eigen::Index>(i)).sum(), near)
+        EXPECT_NEAR(why_sources(*trace, o, true, found.query_parts[i]).sum(), found.query_sums[static_cast<Eigen::Index>(i)],
+                    near)
             << name_of(found.query_parts[i]);
     }
     EXPECT_EQ(heads, (c.n_layers - 1) * c.n_heads);

@@ -117,9 +117,9 @@ WhyList listed(const Why&, std::int64_t count);
 /// model clips them, an edit replaced them).
 Why why(const trace::Trace&, const WhyOptions&, const CancelToken& = {});
 
-/// What a head among the parts wrote, by the token that it read: terms of the score, [token]; they sum to the part's sum of
-/// `Why::scores` over the other side. `of_query`: of a part of the query, else of the key. Errors: a part that is no head in
-/// front of the layer.
+/// What a head among the parts wrote, by the token that it read: [token]. Of a part of the key terms of the pair's score, which
+/// sum to its sum of `Why::scores`; of a part of the query (`of_query`) terms of the advantage, which sum to its
+/// `Why::query_sums`. Error: a part that is no head in front of the layer.
 Eigen::VectorXd why_sources(const trace::Trace&, const WhyOptions&, bool of_query, const StreamPart&);
 
 /// The weight of the key if heads had written the mean over the text of what they write, at the query (`of_query`) or at the key:
