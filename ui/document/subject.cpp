@@ -56,7 +56,8 @@ QString subject_word(Subject subject) {
 void set_subject(ViewOptions& options, Subject subject, const std::string& value) {
     for (const figure::ViewSpec& spec : figure::view_specs())
         if (const figure::ViewOption* option = option_of(spec, subject))
-            set_view_value(options, spec.id, option->name, value.empty() ? option->initial : value);
+            set_view_value(options, spec.id, option->name,
+                           value.empty() || (value == "next" && !option->next) ? option->initial : value);
     // The effects of edits are those on the same answer.
     const QString token = value == "next" ? QString() : QString::fromStdString(value);
     if (subject == Subject::answer) options.edits.watched = token;

@@ -25,7 +25,7 @@ QString signed_text(double x) { return (x > 0 ? QStringLiteral("+") : QString())
 }  // namespace
 
 WhyFigure::WhyFigure(WhyViewData data)
-    : data_(std::move(data)), strongest_(data_.why.strongest(std::min<std::int64_t>(data_.top, 12))) {
+    : data_(std::move(data)), strongest_(data_.why.strongest(std::min<std::int64_t>(data_.top > 0 ? data_.top : 12, 12))) {
     limit_ = 1e-9;
     for (const WhyLine& query : data_.queries)
         for (const WhyLine& key : data_.keys) {
