@@ -46,7 +46,8 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
     figure::ViewState& state = r.state;
     state.view = view;
     // A hover alone makes no other figure: it would change under the pointer.
-    if (spec.needs.query && !(spec.needs.chosen && s.found_pins))
+    const bool chosen = !(spec.needs.chosen && s.found_pins);
+    if (spec.needs.query && chosen)
         state.query = spec.needs.hover && !s.pinned_queries.empty() ? s.query() : last(s.pinned_queries);
     if (spec.needs.layer_counts(state.query.has_value())) state.layer = s.layer;
     if (spec.needs.heads) {
@@ -61,7 +62,7 @@ Recipe recipe_for(const Document& document, const View& view, const figure::Sele
         state.layer = s.focus.layer;
         state.heads = {s.focus.head};
     }
-    if (spec.needs.key) state.key = spec.needs.hover && !s.pinned_keys.empty() ? s.key() : last(s.pinned_keys);
+    if (spec.needs.key && chosen) state.key = spec.needs.hover && !s.pinned_keys.empty() ? s.key() : last(s.pinned_keys);
     if (spec.needs.neuron) state.neuron = s.neuron;
     if (spec.needs.pattern) state.pattern = options.pattern;
     if (spec.opens_detail) state.detail = options.detail;

@@ -23,7 +23,9 @@ ViewPane::ViewPane(Document& document, Jobs& jobs, Jobs::Lane lane, QWidget* par
       document_(document),
       jobs_(jobs),
       lane_(lane),
-      sharpen_lane_(lane == Jobs::Lane::picture ? Jobs::Lane::sharpen : Jobs::Lane::second_sharpen),
+      sharpen_lane_(lane == Jobs::Lane::picture          ? Jobs::Lane::sharpen
+                    : lane == Jobs::Lane::second_picture ? Jobs::Lane::second_sharpen
+                                                         : Jobs::Lane::model_sharpen),
       canvas_(new FigureCanvas(document.selection(), this)) {
     setObjectName(QStringLiteral("ViewPane"));
     auto* layout = new_column(this, {0, 0, 0, 0});

@@ -80,14 +80,18 @@ ViewOptions without(ViewOptions options, Forgotten forgotten) {
 }  // namespace
 
 ViewOptions without_answers(ViewOptions options) {
+    options.edits.watched.clear();  // those of the chips
+    options.edits.against.clear();
     return without(std::move(options), [](const figure::ViewOption& option, const std::string& value) {
         return option.token && !(option.next && value == "next");
     });
 }
 
 ViewOptions without_passages(ViewOptions options) {
-    return without(std::move(options),
-                   [](const figure::ViewOption& option, const std::string&) { return subject_of(option) == Subject::passage; });
+    return without(std::move(options), [](const figure::ViewOption& option, const std::string& value) {
+        const bool position = option.name == "against" && value.find_first_not_of("0123456789") == std::string::npos;
+        return position || subject_of(option) == Subject::passage;
+    });
 }
 
 bool looks_default(const ViewOptions& options, const View& view) { return with_default_looks(options, view) == options; }
@@ -97,7 +101,7 @@ ViewOptions with_default_looks(ViewOptions options, const View& view) {
     if (const auto found = options.values.find(view); found != options.values.end()) {
         std::erase_if(found->second, [&](const auto& value) {
             const figure::ViewOption* option = spec.option(value.first);
-            return option && !option->subject;
+            return option && !subject_of(*option);
         });
         if (found->second.empty()) options.values.erase(found);
     }

@@ -31,7 +31,7 @@ void set_subject(ViewOptions&, Subject, const std::string& value);
 /// Answer and contrast are chosen for a text: another one drops them unless they are locked. What stands for the text's own token
 /// ("next") stays.
 ViewOptions without_answers(ViewOptions);
-/// A passage is of a text altogether.
+/// A passage is of a text altogether, and so is the position of a key that a weight is compared with.
 ViewOptions without_passages(ViewOptions);
 
 /// The view's options that are not its subject, and the shared ones of its weights, are the defaults.

@@ -51,6 +51,7 @@ public:
         model_picture,
         sharpen,
         second_sharpen,
+        model_sharpen,
         preview,
         file,
         inspector,

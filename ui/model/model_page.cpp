@@ -145,10 +145,11 @@ void ModelPage::showEvent(QShowEvent* event) {
 void ModelPage::take_model() {
     const OpenModel& opened = document_.model();
     if (const auto type = types_.find(document_.compute_type()); type != types_.end()) type->second->setChecked(true);
-    if (opened.model == shown_ || !isVisible()) return;
-    shown_ = opened.model;
+    if (opened.model == shown_) return;
+    shown_ = isVisible() ? opened.model : nullptr;  // a hidden page holds none
     delete tensors_;
     tensors_ = nullptr;
+    if (!isVisible()) return files_->clear();
     const bool weights = shown_ && model::has_weights(*shown_);
     if (weights) {
         tensors_ = new TensorList(opened, jobs_);

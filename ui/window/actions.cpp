@@ -6,6 +6,7 @@
 #include "ui/dialogs/model_chooser.h"
 #include "ui/dialogs/tour.h"
 #include "ui/document/examples.h"
+#include "ui/document/subject.h"
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
 #include "ui/window/main_window.h"
@@ -113,8 +114,14 @@ void MainWindow::make_edit_actions() {
     add(Command::run, QStringLiteral("Run now"), QKeySequence(Qt::CTRL | Qt::Key_Return), [this] { document_->run_now(); });
     add(Command::stop, QStringLiteral("Stop"), {}, [this] { document_->stop(); });
     add(Command::generate, QStringLiteral("Generate"), QKeySequence(Qt::CTRL | Qt::Key_G), [this] { generate(); });
-    add(Command::generate_settings, QStringLiteral("Generation settings"), {}, [this] { prompt_bar_->open_generate_settings(); });
-    add(Command::memory, QStringLiteral("Memory"), {}, [this] { prompt_bar_->open_memory(); });
+    add(Command::generate_settings, QStringLiteral("Generation settings"), {}, [this] {
+        show_page(Page::text);
+        prompt_bar_->open_generate_settings();
+    });
+    add(Command::memory, QStringLiteral("Memory"), {}, [this] {
+        show_page(Page::text);
+        prompt_bar_->open_memory();
+    });
     for (const ComputeCommand& each : compute_commands)
         add(each.command, QStringLiteral("Compute in %1").arg(QString::fromStdString(std::string(enum_word(each.type)))), {},
             [this, type = each.type] { document_->set_compute_type(type); });
@@ -136,6 +143,7 @@ void MainWindow::make_edit_actions() {
         return [this, line] {
             const QStringList pair = comparison_examples().value(line).split(u'\t');
             if (pair.size() != 2 || !takes_texts()) return;
+            show_page(Page::text);
             PromptText prompt;
             prompt.text = pair[0];
             ViewOptions options = document_->options();
@@ -231,6 +239,7 @@ void MainWindow::make_view_actions() {
         if (page_ != Page::map) canvas_of_page().zoom_to_fit();
     });
     add(Command::transfer, QStringLiteral("How weights are drawn"), QKeySequence(Qt::CTRL | Qt::Key_T), [this] {
+        show_page(Page::text);
         if (!tools_->open_transfer())
             status_->say(QStringLiteral("The %1 view has no weight scale").arg(view_title(active_pane().view())));
     });
@@ -242,8 +251,10 @@ void MainWindow::make_view_actions() {
         [this] { document_->edit_options([&](ViewOptions& o) { o.predictions = !o.predictions; }); });
     add(Command::words, QStringLiteral("Merge sub-words"), QKeySequence(Qt::SHIFT | Qt::Key_W),
         [this] { document_->edit_options([](ViewOptions& o) { o.pattern.merge_words = !o.pattern.merge_words; }); });
-    add(Command::subject, QStringLiteral("Subject of the view"), QKeySequence(Qt::Key_S),
-        [this] { tools_->subject().focus_first(); });
+    add(Command::subject, QStringLiteral("Subject of the view"), QKeySequence(Qt::Key_S), [this] {
+        show_page(Page::text);
+        tools_->subject().focus_first();
+    });
     const auto options = [this](auto change) { return [this, change] { document_->edit_options(change); }; };
     using figure::HeadPalette;
     using figure::Ramp;
@@ -374,6 +385,8 @@ void MainWindow::show_text_example(const TextExample& example) {
     State state = document_->state();
     figure::Selection& next = state.selection;
     if (!example.text.isEmpty()) {
+        if (!state.options.answer_kept) state.options = without_answers(state.options);
+        state.options = without_passages(state.options);
         state.prompt.text = example.text;
         state.prompt.pair.clear();
     }
@@ -395,6 +408,7 @@ void MainWindow::show_text_example(const TextExample& example) {
 
 void MainWindow::show_example(int index) {
     if (!takes_texts()) return;
+    show_page(Page::text);
     document_->edit_prompt([&](PromptText& p) { p.text = example_sentences().value(index); });
     document_->run_now();
 }

@@ -24,12 +24,15 @@ QString recipes_folder() {
 
 void MainWindow::make_edits_actions() {
     add(Command::edits, QStringLiteral("Edits panel"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E), [this] {
-        show_panel(*edits_, edits_->isHidden());
+        const bool elsewhere = page_ != Page::text;
+        show_page(Page::text);
+        show_panel(*edits_, elsewhere || edits_->isHidden());
         if (!edits_->isHidden()) edits_->adding().setFocus();
     });
     add(Command::edit_selected, QStringLiteral("Edit what is selected …"), QKeySequence(Qt::Key_E),
         [this] { context_menus_->open_edits(); });
     add(Command::edit_typed, QStringLiteral("Type an edit"), {}, [this] {
+        show_page(Page::text);
         show_panel(*edits_, true);
         edits_->adding().setFocus();
     });
@@ -74,6 +77,7 @@ void MainWindow::make_edits_actions() {
 }
 
 void MainWindow::add_edit(const QString& words, bool number) {
+    show_page(Page::text);
     show_panel(*edits_, true);
     document_->add_edit(words);
     if (number && edits_->rows() > 0) edits_->choose_number(edits_->rows() - 1);

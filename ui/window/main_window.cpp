@@ -278,10 +278,14 @@ void MainWindow::watch_model() {
     for (const io::FileStamp& of : document_->model().files) watcher_.addPath(QString::fromStdString(of.file.string()));
 }
 
+/// A and B next to each other: the left view twice.
+bool MainWindow::both_sides() const {
+    return document_->options().both_sides && document_->beside() && !figure::view_spec(document_->views().left).compares;
+}
+
 void MainWindow::show_views() {
     const OpenViews& views = document_->views();
-    // A and B next to each other are the same view twice.
-    const bool both = document_->options().both_sides && document_->beside() && !figure::view_spec(views.left).compares;
+    const bool both = both_sides();
     left_->set_view(views.left);
     right_->setVisible(views.split || both);
     right_->set_side(both ? std::optional(figure::Side::b) : std::nullopt);
@@ -294,8 +298,7 @@ void MainWindow::show_views() {
 
 /// The right pane comes and goes with A and B next to each other.
 void MainWindow::show_sides() {
-    const bool both = document_->options().both_sides && document_->beside();
-    if (both != std::exchange(shows_both_, both)) show_views();
+    if (const bool both = both_sides(); both != std::exchange(shows_both_, both)) show_views();
 }
 
 /// As wide and as high as at the first start.
@@ -320,7 +323,7 @@ void MainWindow::show_view(const View& view) {
     }
     show_page(Page::text);
     OpenViews views = document_->views();
-    (right_active_ && views.split ? views.right : views.left) = view;
+    (right_active_ && views.split && !both_sides() ? views.right : views.left) = view;
     document_->set_views(views);
     active_pane().canvas().setFocus();
 }
@@ -408,12 +411,14 @@ bool MainWindow::takes_texts() {
 
 void MainWindow::open_picture(const QString& file) {
     if (!takes_pictures(QStringLiteral("Opening %1").arg(QFileInfo(file).fileName()), file)) return;
+    show_page(Page::text);
     document_->edit_prompt([&](PromptText& p) { p.image = QFileInfo(file).absoluteFilePath(); });
 }
 
 /// Its text becomes the prompt.
 void MainWindow::open_text(const QString& name) {
     if (!takes_texts()) return;
+    show_page(Page::text);
     constexpr qint64 most = 200'000;
     const auto fail = [&](const ErrorFacts& facts) {
         show_failure({QStringLiteral("Opening %1").arg(QFileInfo(name).fileName()), facts});
@@ -472,6 +477,7 @@ void MainWindow::apply_session(const Session& session, const QString& file) {
     sweep_numbers_ = session.sweep_numbers;
     if (sweeps_) sweeps_->restore(session.sweep, session.sweep_numbers);
     restore_map();
+    if (!document_->has_input() && wanted_page_) show_page(*std::exchange(wanted_page_, std::nullopt));  // no run will come
 }
 
 /// Now, or when the model and its text are there.

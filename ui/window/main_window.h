@@ -151,6 +151,7 @@ private:
     void frame_active_pane();
     void open_text(const QString& file);
     void show_views();
+    bool both_sides() const;
     void show_sides();
     void choose_view();
     void show_title();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the actions stand: the menu bar, the menu of the prompt bar, the menu of models; which of them are on, and which
+// Where the actions stand: the menu bar, the menu of the first row, the menu of models; which of them are on, and which
 // cannot work and why.
 #include "ui/canvas/recipe.h"
 #include "ui/document/edits/edit_choices.h"
@@ -282,6 +282,8 @@ void MainWindow::refresh_views() {
         action->setEnabled(why.isEmpty());
         action->setToolTip(why);
     }
+    for (std::size_t q = 0; q < question_actions_.size(); ++q)
+        question_actions_[q]->setEnabled(!tools_->views().view_of_question(q).empty());
 }
 
 }  // namespace headlight::ui

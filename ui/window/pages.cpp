@@ -14,7 +14,7 @@ void MainWindow::make_page_actions() {
                                     Command::page_model};
     for (const EnumRow<Page>& row : pages) {
         const int number = int(row.value);
-        add(commands[number], QStringLiteral("Page %1").arg(QString::fromUtf8(row.title.data(), qsizetype(row.title.size()))),
+        add(commands[number], QStringLiteral("%1 page").arg(QString::fromUtf8(row.title.data(), qsizetype(row.title.size()))),
             QKeySequence(Qt::CTRL | Qt::Key(Qt::Key_1 + number)), [this, page = row.value] { show_page(page); });
     }
 }
@@ -106,7 +106,7 @@ void MainWindow::make_corpus() {
     stack_->addWidget(corpus_);
     connect(jobs_.get(), &Jobs::finished, corpus_, [this](Jobs::Lane lane) {
         if (lane == Jobs::Lane::corpus && page_ != Page::corpus)
-            status_->say(QStringLiteral("The corpus has been run: the page Corpus shows it"));
+            status_->say(QStringLiteral("The corpus run has ended: see the Corpus page"));
     });
     connect(corpus_, &CorpusWindow::head_chosen, this, [this](HeadId head) { document_->selection().focus_head(head); });
     connect(corpus_, &CorpusWindow::example_chosen, this, &MainWindow::show_text_example);
@@ -148,7 +148,7 @@ void MainWindow::make_sweeps() {
     connect(&sweeps_->undo_stack(), &QUndoStack::indexChanged, this, &MainWindow::refresh_undo);
     connect(jobs_.get(), &Jobs::finished, sweeps_, [this](Jobs::Lane lane) {
         if (lane == Jobs::Lane::sweep && page_ != Page::sweep)
-            status_->say(QStringLiteral("The sweep has ended: the page Sweep shows it"));
+            status_->say(QStringLiteral("The sweep has ended: see the Sweep page"));
     });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Differences of views that are not of patterns.
 #include "figure/compare/compare_views.h"
+#include "figure/core/part_name.h"
 #include "figure/core/view_fields.h"
 #include "figure/pattern/matrix/matrix_view.h"
 #include "figure/table/table_figure.h"
@@ -71,6 +72,27 @@ std::optional<HeadId> head_of(const Table& table, const std::vector<Table::Cell>
                *head = std::get_if<std::int64_t>(cell(component ? "index" : "head"));
     if (!layer || !head) return std::nullopt;
     return HeadId{Layer(*layer), Head(*head)};
+}
+
+/// A row of a decomposition in words: "L5H7", "L5H4 from ·cook (5)".
+QString part_words(const Table& table, const std::vector<Table::Cell>& cells, const trace::Trace& trace) {
+    const auto cell = [&](const char* name) -> const Table::Cell& { return cells[column_of(table, name)]; };
+    const auto number = [&](const char* name) {
+        const auto* whole = std::get_if<std::int64_t>(&cell(name));
+        return whole ? *whole : -1;
+    };
+    const std::string word = word_of(cell("component"));
+    const std::int64_t layer = number("layer"), index = number("index"), source = number("source");
+    if (source >= 0)
+        return QStringLiteral("%1 from %2")
+            .arg(head_part({Layer(layer), Head(index)}, word == "cross_head_source"),
+                 draw::label_of(word == "cross_head_source" ? trace.part(model::Stack::cross)->key_labels() : trace.labels(),
+                                Position(source))
+                     .with_position(Position(source)));
+    for (int c = 0; c <= static_cast<int>(analyze::Component::nonlinear); ++c)
+        if (const auto component = static_cast<analyze::Component>(c); word == analyze::name_of(component))
+            return part_name(component, layer, index);
+    return QString::fromStdString(word);
 }
 
 /// Rows of B by their names, positions moved to A.
@@ -151,7 +173,8 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
     if (rows.size() > kMostRows)
         section.note += QStringLiteral(" · the %1 that differ most of %2").arg(kMostRows).arg(rows.size());
     if (rows.empty()) section.empty = QStringLiteral("The two runs have no row in common.");
-    const std::vector<std::string>& shown = compared.shown.empty() ? compared.names : compared.shown;
+    static const std::vector<std::string> part{"part"};
+    const std::vector<std::string>& shown = compared.parts ? part : compared.shown.empty() ? compared.names : compared.shown;
     for (const std::string& column : shown)
         section.columns.push_back(
             {.kind = ColumnKind::text, .id = column, .title = QString::fromStdString(column).replace(u'_', u' ')});
@@ -171,7 +194,9 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
         if (r >= kMostRows) continue;
         TableRow& row = section.rows.emplace_back();
         for (const std::string& column : shown)
-            row.cells.push_back(TableCell::of(QString::fromStdString(word_of((*each.cells)[column_of(a, column)]))));
+            row.cells.push_back(TableCell::of(compared.parts
+                                                  ? part_words(a, *each.cells, *pair.a)
+                                                  : QString::fromStdString(word_of((*each.cells)[column_of(a, column)]))));
         for (const double x : {each.a, each.b, each.b - each.a}) row.cells.push_back(TableCell::of(x));
         // The first position is the row's query, a second one its key.
         for (const std::string& column : compared.positions)

@@ -52,6 +52,7 @@ struct ComparedColumn {
     std::vector<std::string> shown{};      ///< columns whose words stand in front; the names where there are none
     std::string token_option{};            ///< the view's option for the explained token: B explains the token of A
     bool in_order = false;                 ///< rows in A's order, not by how much they differ
+    bool parts = false;                    ///< rows are parts of the stream: one column names them in words
 };
 /// A, B and B - A of every row, A and B as bars on one scale.
 std::unique_ptr<Figure> table_difference(const Beside&, const ViewState&, const ComparedColumn&, const CancelToken&,

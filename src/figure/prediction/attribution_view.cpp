@@ -20,33 +20,10 @@ constexpr double below_flow = 46, most_flow_kept = 150;  ///< of the tokens, wha
 
 }  // namespace
 
-QString head_part(HeadId id, bool cross) { return head_name(id) + (cross ? QStringLiteral(" cross") : QString()); }
-
-QString part_name(const analyze::Contribution& part) {
-    using analyze::Component;
-    switch (part.component) {
-        case Component::embed: return QStringLiteral("embedding");
-        case Component::pos: return QStringLiteral("position");
-        case Component::token_type: return QStringLiteral("token type");
-        case Component::head: return head_name({Layer(part.layer), Head(part.index)});
-        case Component::attn_bias: return QStringLiteral("L%1 b_O").arg(part.layer);
-        case Component::mlp: return QStringLiteral("L%1 MLP").arg(part.layer);
-        case Component::cross_head: return head_part({Layer(part.layer), Head(part.index)}, true);
-        case Component::cross_bias: return QStringLiteral("L%1 cross b_O").arg(part.layer);
-        case Component::neuron: return QStringLiteral("L%1 neuron %2").arg(part.layer).arg(part.index);
-        case Component::mlp_bias: return QStringLiteral("L%1 b_out").arg(part.layer);
-        case Component::conv: return QStringLiteral("L%1 convolution").arg(part.layer);
-        case Component::norm_bias: return QStringLiteral("norms' biases");
-        case Component::nonlinear: return QStringLiteral("nonlinear rest");
-        case Component::final_bias: break;
-    }
-    return QStringLiteral("fixed bias");  // of the reading: b_U and the final norm, or the neuron's own and its norm's
-}
-
 std::vector<NamedPart> largest_parts(const analyze::Decomposition& split, std::size_t count) {
     std::vector<NamedPart> parts;
     for (const analyze::Contribution& part : split.parts) {
-        NamedPart named{part_name(part), part.value, {}};
+        NamedPart named{part_name(part.component, part.layer, part.index), part.value, {}};
         named.cross = part.component == analyze::Component::cross_head;
         if (part.component == analyze::Component::mlp) named.mlp = part.layer;
         if (named.cross || part.component == analyze::Component::head) named.head = HeadId{Layer(part.layer), Head(part.index)};
@@ -258,7 +235,7 @@ TableData neurons_table(const analyze::AttributionOptions& asked, const std::vec
         const analyze::NeuronId id{Layer(part.layer), Neuron(part.index)};
         TableRow& row = section.rows.emplace_back();
         row.neuron = id;
-        row.cells = {TableCell::of(part_name(part)), TableCell::of(part.value),
+        row.cells = {TableCell::of(part_name(part.component, part.layer, part.index)), TableCell::of(part.value),
                      TableCell::of(static_cast<double>(analyze::neuron_activations(trace, id.layer, id.neuron)[position.value]))};
     }
     return one_section("attribution", std::move(section));

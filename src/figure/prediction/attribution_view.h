@@ -3,6 +3,7 @@
 #pragma once
 
 #include "figure/core/own_scale.h"
+#include "figure/core/part_name.h"
 #include "figure/core/wrapped.h"
 #include "figure/prediction/prediction_views.h"
 #include "figure/prediction/token_lines.h"
@@ -45,9 +46,6 @@ struct NamedPart {
     bool cross = false;     ///< a head that reads a source
     std::int64_t mlp = -1;  ///< the layer of a whole MLP
 };
-QString head_part(HeadId, bool cross);  ///< "L3H5", "L3H5 cross"
-/// "L3H5", "L3 MLP", "embedding".
-QString part_name(const analyze::Contribution&);
 /// The `count` largest parts by amount, then the rest as one ("37 others"); together they sum to the whole.
 std::vector<NamedPart> largest_parts(const analyze::Decomposition&, std::size_t count);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/why/why_figure.h"
 
+#include "figure/core/part_name.h"
 #include "figure/core/wrapped.h"
 
 #include <algorithm>
@@ -254,8 +255,9 @@ double WhyFigure::draw_sentences(Scene& out, const Style& style) const {
     for (const analyze::Why::Pair& pair : strongest_) {
         const double value = why().advantages(pair.query, pair.key);
         if (!std::isfinite(value)) break;
-        const QString query = QString::fromStdString(name_of(why().query_parts[static_cast<std::size_t>(pair.query)])),
-                      key = QString::fromStdString(name_of(why().key_parts[static_cast<std::size_t>(pair.key)]));
+        const auto name = [](const analyze::StreamPart& part) { return part_name(part.component, part.layer, part.index); };
+        const QString query = name(why().query_parts[static_cast<std::size_t>(pair.query)]),
+                      key = name(why().key_parts[static_cast<std::size_t>(pair.key)]);
         const QRectF row(sentences_.left(), y - 15, sentences_.width(), why_line);
         line(value < 0 ? QStringLiteral("%1 turns from %2").arg(query, key) : QStringLiteral("%1 looks for %2").arg(query, key),
              signed_text(value), value < 0 ? theme.negative : theme.text, why_font());

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/core/part_name.h"
 #include "figure/core/view_fields.h"
 #include "figure/core/view_tables.h"
 #include "figure/why/why_figure.h"
@@ -24,7 +25,7 @@ std::vector<WhyLine> lines_of(const std::vector<analyze::StreamPart>& parts, con
         const analyze::StreamPart& part = parts[static_cast<std::size_t>(order[i])];
         if (i < own) {
             WhyLine& line = lines.emplace_back();
-            line.name = QString::fromStdString(name_of(part));
+            line.name = part_name(part.component, part.layer, part.index);
             if (part.component == analyze::Component::head && part.index >= 0)
                 line.head = HeadId{Layer(part.layer), Head(part.index)};
         } else if (i == own) {

@@ -53,6 +53,14 @@ TEST(WhyView, ShowsWhatTheTableHolds) {
     EXPECT_NEAR(std::get<double>(table.rows.back()[9]), 5.4595, 1e-3) << "total";
 }
 
+TEST(WhyView, ListsTheStrongestOfAllPairs) {
+    const auto figure = induction({{"top", "0"}});
+    int pairs = 0;
+    for (const MarkPlace& mark : marks_of(*figure, 1200)) pairs += mark.hit.kind == Hit::Kind::legend;
+    EXPECT_EQ(pairs, 12);
+    EXPECT_GT(figure->table().rows.size(), 2800U) << "files have all";
+}
+
 TEST(WhyView, FitsANarrowCanvasBelowTheMap) {
     const auto figure = induction({{"group", "layer"}});
     const double narrow = figure->layout({700, 700}, {}, {}).height(), wide = figure->layout({1400, 700}, {}, {}).height();

@@ -180,6 +180,7 @@ TEST_F(ViewsTest, AnAnswerIsThatOfEveryViewAndGoesWithItsText) {
     const QString text = window.document().prompt().text;
     ASSERT_TRUE(retype(text + QStringLiteral(" And")));
     EXPECT_EQ(value("attribution", "token"), "") << "it was chosen for the text before";
+    EXPECT_EQ(window.document().edits().watched, QString()) << "edits watch what the chips say";
     while (value("attribution", "token").empty() && window.history().stack().canUndo()) window.history().stack().undo();
     ASSERT_TRUE(settle());
     EXPECT_EQ(value("attribution", "token"), chosen);
@@ -188,6 +189,39 @@ TEST_F(ViewsTest, AnAnswerIsThatOfEveryViewAndGoesWithItsText) {
     EXPECT_EQ(value("attribution", "token"), chosen) << "locked";
     chips().clear_button(Subject::answer).click();
     EXPECT_EQ(value("lens", "watch"), "");
+    ASSERT_TRUE(settle());
+}
+
+/// "next" is a word of some views: others would read it as a token.
+TEST_F(ViewsTest, TheTokenOfTheTextIsTheAnswerOnlyWhereAViewKnowsIt) {
+    ASSERT_TRUE(show_view("importance"));
+    window.document().edit_options([](ViewOptions& o) { set_subject(o, Subject::answer, "next"); });
+    EXPECT_EQ(value("importance", "target"), "next");
+    for (const auto& [view, option] : {std::pair("attribution", "token"), {"lens", "watch"}, {"mlp", "token"}})
+        EXPECT_EQ(value(view, option), "") << view;
+    ASSERT_TRUE(settle());
+}
+
+/// Pairs that the program has found are those of the head view; a weight is asked about when a person pins one.
+TEST_F(ViewsTest, WhyAsksAboutTheLastTokenUntilAPairIsPinned) {
+    ASSERT_TRUE(show_view("why"));
+    if (selected().found_pins) {
+        EXPECT_EQ(chips().chip(Subject::to).text(), QStringLiteral("to any token"));
+    }
+    window.document().selection().pin_pair(selected().focus, Position(5), Position(2));
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(chips().chip(Subject::at).text().contains(QStringLiteral("(5)")));
+    EXPECT_TRUE(chips().chip(Subject::to).text().contains(QStringLiteral("(2)")));
+    EXPECT_TRUE(window.left_pane().shown());
+}
+
+TEST_F(ViewsTest, WhatActsOnTheTextShowsIt) {
+    for (const Command command : {Command::edit_typed, Command::edits, Command::transfer, Command::subject}) {
+        window.show_page(Page::sweep);
+        ASSERT_TRUE(trigger(command));
+        EXPECT_EQ(window.page(), Page::text);
+    }
+    EXPECT_FALSE(window.edits_panel().isHidden());
     ASSERT_TRUE(settle());
 }
 

@@ -2,6 +2,7 @@
 #include "ui/panels/edits/watch_popover.h"
 
 #include "headlight/model/classes.h"
+#include "ui/document/subject.h"
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
 
@@ -66,16 +67,17 @@ void WatchPopover::open_below(QWidget* button, Position end) {
     const bool free = !model::text_class_position(run->config(), run->encoding().ids);
     at_query_->setVisible(free && (query_ != end || edits.watched_at));
     (free && edits.watched_at ? at_query_ : at_end_)->setChecked(true);
-    const auto add = [&](QPointer<TokenField>& field, QString EditList::*of, const QString& name) {
+    const auto add = [&](QPointer<TokenField>& field, QString EditList::*of, Subject subject, const QString& name) {
         delete field;
         field = new TokenField(candidates_, edits.*of);
         field->line().setAccessibleName(name);
-        connect(field, &TokenField::chosen, this,
-                [this, of](const QString& token) { edit([&](EditList& e) { e.*of = token; }); });
+        connect(field, &TokenField::chosen, this, [this, subject](const QString& token) {
+            document_.edit_options([&](ViewOptions& o) { set_subject(o, subject, token.toStdString()); });
+        });
         place_->layout()->addWidget(field);
     };
-    add(field_, &EditList::watched, QStringLiteral("Watched answer"));
-    add(against_, &EditList::against, QStringLiteral("Minus the logit of"));
+    add(field_, &EditList::watched, Subject::answer, QStringLiteral("Watched answer"));
+    add(against_, &EditList::against, Subject::contrast, QStringLiteral("Minus the logit of"));
     against_->line().setPlaceholderText(QStringLiteral("minus another token, none by default"));
     candidates_.look(run, Position(edits.watched_at.value_or(end.value)));
     ensurePolished();

@@ -165,8 +165,9 @@ void BLine::show_document() {
     if (!other.on) return typing_.stop();
     const auto or_own = [](const QString& own, const QString& of_a) { return own.isEmpty() ? of_a : own; };
     if (!typing_.isActive()) {  // else what is typed is newer
-        text_->show_text(or_own(other.prompt.text, a.text));
-        pair_->show_text(or_own(other.prompt.pair, a.pair));
+        for (const auto& [edit, text] :
+             {std::pair(text_, or_own(other.prompt.text, a.text)), {pair_, or_own(other.prompt.pair, a.pair)}})
+            if (!(edit->hasFocus() && edit->toPlainText().isEmpty())) edit->show_text(text);  // emptied to type another
     }
     const bool pictures = reads_pictures(document_.model());
     const auto& model = document_.model().model;

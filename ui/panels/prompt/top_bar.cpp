@@ -40,7 +40,10 @@ protected:
 /// The name of a page, with a dot while it works.
 class PageButton : public QToolButton {
 public:
+    void set_tip(const QString& tip) { setToolTip(tip_ = tip); }
+    void set_progress(const QString& count) { setToolTip(QStringLiteral("%1\n%2").arg(tip_, count)); }
     void set_busy(bool busy) {
+        if (!busy) setToolTip(tip_);
         busy_ = busy;
         update();
     }
@@ -58,6 +61,7 @@ protected:
 
 private:
     bool busy_ = false;
+    QString tip_;
 };
 
 /// Opens the palette: a field to look at, a button to press.
@@ -125,9 +129,9 @@ TopBar::TopBar(Document& document, Jobs& jobs, QWidget* parent)
         button->setText(title);
         button->setCheckable(true);
         button->setFocusPolicy(Qt::TabFocus);
-        button->setAccessibleName(QStringLiteral("Page %1").arg(title));
+        button->setAccessibleName(QStringLiteral("%1 page").arg(title));
         const QString note = QString::fromUtf8(row.note.data(), qsizetype(row.note.size()));
-        button->setToolTip(QStringLiteral("%1 (Ctrl+%2)").arg(note).arg(int(row.value) + 1));
+        button->set_tip(QStringLiteral("%1 (Ctrl+%2)").arg(note).arg(int(row.value) + 1));
         connect(button, &QToolButton::clicked, this, [this, page = row.value] { Q_EMIT page_asked(page); });
         connect(list_->menu()->addAction(title), &QAction::triggered, this,
                 [this, page = row.value] { Q_EMIT page_asked(page); });
@@ -158,7 +162,8 @@ TopBar::TopBar(Document& document, Jobs& jobs, QWidget* parent)
     connect(&jobs_, &Jobs::finished, this, &TopBar::show_work);
     connect(&jobs_, &Jobs::progressed, this, [this](Jobs::Lane lane, const ProgressStep& step) {
         const auto page = page_of(lane);
-        if (page && step.total > 0) buttons_.at(*page)->setStatusTip(QStringLiteral("%1 of %2").arg(step.done).arg(step.total));
+        if (page && step.total > 0)
+            static_cast<PageButton*>(buttons_.at(*page))->set_progress(QStringLiteral("%1 of %2").arg(step.done).arg(step.total));
     });
     show_document();
     set_page(Page::text);

@@ -88,17 +88,17 @@ SubjectChips::Words SubjectChips::words_of(Subject subject) const {
     const figure::Selection& s = document_.selection().get();
     const figure::ViewSpec& spec = figure::view_spec(view_);
     const auto& trace = document_.trace();
+    // A prediction is read at the last token until a person pins another one.
+    const bool chosen = !(spec.needs.chosen && s.found_pins);
     switch (subject) {
         case Subject::at: {
-            // A prediction is read at the last token until a person pins another one.
-            const bool pinned = !s.pinned_queries.empty() && !(spec.needs.chosen && s.found_pins);
             if (!trace) return {};
-            if (pinned) return {token_label(trace->labels(), s.pinned_queries.back()), true};
+            if (chosen && !s.pinned_queries.empty()) return {token_label(trace->labels(), s.pinned_queries.back()), true};
             if (spec.needs.chosen) return {token_label(trace->labels(), figure::default_position(*trace, spec)), false};
             return {QStringLiteral("any token"), false};
         }
         case Subject::to:
-            if (trace && !s.pinned_keys.empty()) return {token_label(trace->key_labels(), s.pinned_keys.back()), true};
+            if (trace && chosen && !s.pinned_keys.empty()) return {token_label(trace->key_labels(), s.pinned_keys.back()), true};
             return {QStringLiteral("any token"), false};
         case Subject::answer:
         case Subject::contrast: {
