@@ -118,9 +118,6 @@ CLI::Option* add_count(Definition& definition, const std::string& flag, Number& 
                        std::int64_t least, std::int64_t most, const std::string& type = "N") {
     return add_number(definition, flag, value, help, least, most, type);
 }
-inline CLI::Option* add_share(Definition& definition, const std::string& flag, double& value, const std::string& help) {
-    return add_number(definition, flag, value, help, 0.0, 1.0, "X");
-}
 /// --seed: its default is shown.
 template <class Seed>
 CLI::Option* add_seed(Definition& definition, Seed& seed, const std::string& help, const std::string& type = "N") {

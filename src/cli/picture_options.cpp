@@ -29,6 +29,7 @@ void PictureOptions::check(const CLI::App& app, const std::string& file) const {
                         {"--width", table, why},
                         {"--height", table, why},
                         {"--size-mm", table, why},
+                        {"--list-rows", table, why},
                         {"--scale", table, why},
                         {"--transparent", table, why},
                         {"--no-footer", table, why}});
@@ -50,7 +51,9 @@ void export_figure(figure::Figure& figure, const figure::Selection& selection, c
     const auto wide = figure::width_for_type(figure, selection, provenance, options, figure::least_points);
     console.note("its smallest type is " + figure::number_text(points, 1).toStdString() +
                  " pt, which is hard to read on paper: " +
-                 (wide ? "from " + std::to_string(*wide) + " mm on it is 6 pt" : "a larger file has no larger type"));
+                 (wide ? "from " + std::to_string(*wide) + " mm on it is " +
+                             figure::number_text(figure::least_points, 0).toStdString() + " pt"
+                       : "a larger file has no larger type"));
 }
 
 }  // namespace headlight::cli

@@ -26,15 +26,6 @@ inline std::int64_t typed_output(const model::ModelConfig& config, const text::T
     return choice.id;
 }
 
-/// The same of what a prediction is asked about: also "next", the token that the text has there.
-inline std::int64_t typed_target(const model::ModelConfig& config, const text::Tokenizer& tokenizer,
-                                 const text::Encoding& encoding, Position position, const std::string& typed,
-                                 const std::string& option, const Console& console) {
-    const analyze::TokenChoice choice = analyze::choose_target(config, tokenizer, encoding, position, typed, option);
-    if (!choice.note.empty()) console.note(option + ": " + choice.note);
-    return choice.id;
-}
-
 /// "507 ·old", "2 POSITIVE"
 inline std::string output_fact(const model::ModelConfig& config, const text::Tokenizer& tokenizer, std::int64_t id) {
     return std::to_string(id) + " " + analyze::output_label(config, tokenizer, id);

@@ -28,7 +28,7 @@ struct NormWeights {
     at::Tensor bias;  ///< undefined for RMSNorm
 };
 
-/// Parameters of Activation::xielu, one number each: x > 0: softplus(positive) x^2 + beta x, else
+/// Parameters of Activation::xielu, one number a layer each: x > 0: softplus(positive) x^2 + beta x, else
 /// (beta + softplus(negative)) (expm1(min(x, eps)) - x) + beta x.
 struct XieluWeights {
     at::Tensor positive, negative, beta, eps;

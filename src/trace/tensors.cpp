@@ -415,7 +415,7 @@ at::Tensor through_rotation(const Trace& trace, Layer layer, Hook which, std::in
     const model::ModelConfig& c = trace.config();
     const model::Model::Internals& model = trace.model()->internals();
     const auto normed = [&](at::Tensor x) {
-        const model::LayerWeights& w = model.layers[static_cast<std::size_t>(layer.value)];
+        const model::LayerWeights& w = layer_weights(trace, layer);
         const model::NormWeights& norm = which == Hook::q ? w.q_norm : w.k_norm;
         const auto own = [&](const at::Tensor& t) {
             const at::Tensor here = t.to(at::kCPU, at::kDouble);

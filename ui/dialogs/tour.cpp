@@ -113,7 +113,7 @@ Tour::Tour(MainWindow& window)
          {}},
         {QStringLiteral("Five questions"),
          QStringLiteral(
-             "Under each question stand its views. A right click on a pill, or a click on the open one, lists its other forms. Alt+1 … 5 ask, 1 … 8 open a view."),
+             "Under each question stand its views. A right click on a pill, or a click on the open one, lists its other forms. Alt+1 … 5 open a question, 1 … 9 a view."),
          &window.tool_row(), Side::below, view("head")},
         {QStringLiteral("What a view is about"),
          QStringLiteral(

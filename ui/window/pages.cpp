@@ -9,6 +9,18 @@
 
 namespace headlight::ui {
 
+namespace {
+
+template <class PageWidget>
+void export_from(Document& document, Jobs& jobs, const Exportable& what, PageWidget* page) {
+    auto* dialog = new ExportDialog(document, jobs, what, page->canvas().viewport()->size(), page);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    QObject::connect(dialog, &ExportDialog::written, page, &PageWidget::say_written);
+    dialog->open();
+}
+
+}  // namespace
+
 void MainWindow::make_page_actions() {
     constexpr Command commands[] = {Command::page_text, Command::page_corpus, Command::page_map, Command::page_sweep,
                                     Command::page_model};
@@ -118,12 +130,8 @@ void MainWindow::make_map() {
     stack_->addWidget(map_);
     connect(map_, &MapWindow::page_changed, this, [this] { document_->set_modified(true); });
     connect(map_, &MapWindow::example_chosen, this, &MainWindow::show_text_example);
-    connect(map_, &MapWindow::export_asked, this, [this](const Exportable& what) {
-        auto* dialog = new ExportDialog(*document_, *jobs_, what, map_->canvas().viewport()->size(), map_);
-        dialog->setAttribute(Qt::WA_DeleteOnClose);
-        connect(dialog, &ExportDialog::written, map_, &MapWindow::say_written);
-        dialog->open();
-    });
+    connect(map_, &MapWindow::export_asked, this,
+            [this](const Exportable& what) { export_from(*document_, *jobs_, what, map_.data()); });
     connect(map_, &MapWindow::explanation_asked, this,
             [this](const QString& title, const QString& text) { show_text_window(map_, title, text); });
 }
@@ -137,12 +145,8 @@ void MainWindow::make_sweeps() {
         document_->set_modified(true);
         autosave_->changed();
     });
-    connect(sweeps_, &SweepWindow::export_asked, this, [this](const Exportable& what) {
-        auto* dialog = new ExportDialog(*document_, *jobs_, what, sweeps_->canvas().viewport()->size(), sweeps_);
-        dialog->setAttribute(Qt::WA_DeleteOnClose);
-        connect(dialog, &ExportDialog::written, sweeps_, &SweepWindow::say_written);
-        dialog->open();
-    });
+    connect(sweeps_, &SweepWindow::export_asked, this,
+            [this](const Exportable& what) { export_from(*document_, *jobs_, what, sweeps_.data()); });
     connect(sweeps_, &SweepWindow::explanation_asked, this,
             [this](const QString& title, const QString& text) { show_text_window(sweeps_, title, text); });
     connect(&sweeps_->undo_stack(), &QUndoStack::indexChanged, this, &MainWindow::refresh_undo);

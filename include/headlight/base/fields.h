@@ -39,13 +39,12 @@ struct Field {
     std::string_view help;     ///< on the command line, and the tip in the window
     double low = 0, high = 0;  ///< of a number, ends included; both 0: any
     FieldKind kind = FieldKind::text;
-    std::string_view type{};   ///< what --help calls a value; empty: by the type of the field
-    std::string_view empty{};  ///< what an empty string, an empty list or a 0 of a form stands for: "all"
-    bool relevant = true;      ///< as the other fields are now
-    std::string_view only{};   ///< when it is relevant: "--dims 3"
-    bool always = false;       ///< changed_fields() has it even if it is the default
-    bool negated = false;      ///< of a bool that is on by default: its option --no-NAME switches it off
-    bool asks = false;         ///< what is asked: an answer, a contrast, a position …; else how it is shown or computed
+    std::string_view type{};               ///< what --help calls a value; empty: by the type of the field
+    std::string_view empty{};              ///< what an empty string, an empty list or a 0 of a form stands for: "all"
+    bool relevant = true;                  ///< as the other fields are now
+    std::string_view only{};               ///< when it is relevant: "--dims 3"
+    bool always = false;                   ///< changed_fields() has it even if it is the default
+    bool negated = false;                  ///< of a bool that is on by default: its option --no-NAME switches it off
     double slide_low = 0, slide_high = 0;  ///< of a number: ends of a slider in the window; both 0: it has none
     std::string_view former{};             ///< an earlier name, which command lines and sessions still read
 
@@ -67,9 +66,6 @@ struct Field {
     }
     constexpr Field written() const {
         return with([](Field& f) { f.always = true; });
-    }
-    constexpr Field subject() const {
-        return with([](Field& f) { f.asks = true; });
     }
     constexpr Field slider(double least, double most) const {
         return with([&](Field& f) { f.slide_low = least, f.slide_high = most; });

@@ -50,6 +50,7 @@ void read_fields(const nlohmann::json& object, Request& request, const std::file
                 }
                 value = *known;
             } else if constexpr (is_number<T>) {
+                if (object.at(key).is_boolean()) throw wrong(kWrongKind, key, expected_number<T>(field));
                 const auto number = object.at(key).template get<double>();
                 if (std::is_integral_v<T> && number != std::trunc(number))
                     throw wrong("The session has a number with a fraction", key, expected_number<T>(field));

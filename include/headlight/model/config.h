@@ -271,6 +271,10 @@ inline std::int64_t first_rotated(const ModelConfig& c) noexcept { return c.late
 
 /// The scores have a bias by the bucketed distance of query and key.
 inline bool has_relative_bias(const ModelConfig& c) noexcept { return c.relative_buckets > 0; }
+/// Scores have a term by position beside q.k (a rotation is none).
+inline bool has_position_term(const ModelConfig& c) noexcept {
+    return c.positions == Positions::alibi || has_relative_bias(c) || c.disentangled.any();
+}
 
 inline bool reads_pictures(const ModelConfig& c) noexcept { return c.patch_size > 0; }
 /// The logits are of classes, not of tokens.

@@ -64,7 +64,7 @@ void set_score(PairChain& chain, const trace::Trace& trace, HeadId id) {
     chain.scale = model::score_scale_of(trace.config(), id.layer.value);
     chain.qk = scalar_product(head_queries(trace, id).select(0, i), head_keys(trace, id).select(0, j));
     chain.content = chain.scale * chain.qk;
-    if (positions == model::Positions::alibi || model::has_relative_bias(trace.config()) || trace.config().disentangled.any()) {
+    if (model::has_position_term(trace.config())) {
         const at::Tensor bias = trace::position_rows(trace, id.layer, id.head, i, 1);
         chain.position = bias.select(0, 0).select(0, j).to(at::kDouble).item<double>();
     } else if (positions == model::Positions::rotary) {

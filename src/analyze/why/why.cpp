@@ -109,7 +109,7 @@ ScoreRow row_of(const trace::Trace& trace, const WhyOptions& o) {
     const at::Tensor content = (at::mv(k, q) * model::score_scale_of(c, id.layer.value)).contiguous();
     row.scores = Eigen::Map<const Eigen::VectorXd>(content.data_ptr<double>(), n);
     row.positions = Eigen::VectorXd::Zero(n);
-    row.has_position = c.positions == model::Positions::alibi || model::has_relative_bias(c) || c.disentangled.any();
+    row.has_position = model::has_position_term(c);
     if (row.has_position) {
         const at::Tensor term =
             wide(trace::position_rows(trace, id.layer, id.head, o.query.value, 1)[0]).narrow(0, row.legal.first, n).contiguous();
@@ -193,19 +193,6 @@ void require_sum(const trace::Trace& trace, const WhyOptions& o, double left, co
                                                           : "An edit may have replaced a query or a key: ask without it"});
 }
 
-/// The key minus the mean of the compared ones, each with its cap.
-at::Tensor told_apart(const trace::Trace& trace, const WhyOptions& o, const ScoreRow& row) {
-    const std::vector<std::int64_t> others = others_of(trace, o, row.legal, {});
-    const at::Tensor keys = wide(head_keys(trace, o.head));
-    const auto at = [&](std::int64_t key) { return static_cast<Eigen::Index>(key - row.legal.first); };
-    at::Tensor apart = keys[o.key.value] * row.ratios[at(o.key.value)];
-    std::vector<double> scores;
-    for (const std::int64_t k : others) scores.push_back(row.scores[at(k)]);
-    for (std::size_t i = 0; i < others.size(); ++i)
-        apart = apart - keys[others[i]] * (std::exp(scores[i] - log_sum(scores)) * row.ratios[at(others[i])]);
-    return apart;
-}
-
 StreamPart group_of(const StreamPart& part, WhyBy by) {
     if (by == WhyBy::part) return part;
     const auto is_bias = [](Component c) {
@@ -249,6 +236,21 @@ at::Tensor tensor_of(const Eigen::VectorXd& x, std::int64_t first, std::int64_t 
     at::Tensor t = at::empty({count}, at::kDouble);
     std::copy_n(x.data() + first, count, t.data_ptr<double>());
     return t;
+}
+
+/// The key minus the mean of the compared ones, each with its cap.
+at::Tensor told_apart(const trace::Trace& trace, const WhyOptions& o, const ScoreRow& row) {
+    const std::vector<std::int64_t> others = others_of(trace, o, row.legal, {});
+    const auto at = [&](std::int64_t key) { return static_cast<Eigen::Index>(key - row.legal.first); };
+    std::vector<double> scores;
+    for (const std::int64_t k : others) scores.push_back(row.scores[at(k)]);
+    const double rest = scores.empty() ? 0 : log_sum(scores);
+    Eigen::VectorXd counts = Eigen::VectorXd::Zero(row.scores.size());
+    counts[at(o.key.value)] = row.ratios[at(o.key.value)];
+    for (std::size_t i = 0; i < others.size(); ++i)
+        counts[at(others[i])] = -std::exp(scores[i] - rest) * row.ratios[at(others[i])];
+    const at::Tensor keys = wide(head_keys(trace, o.head).narrow(0, row.legal.first, row.legal.count()));
+    return at::mv(keys.t(), tensor_of(counts, 0, row.legal.count()));
 }
 
 }  // namespace

@@ -40,14 +40,10 @@ Gathered Gathered::fresh() const {
     return out;
 }
 
-std::vector<Gathered> Gathered::fresh_kinds() const {
-    std::vector<Gathered> out;
-    for (const auto& each : all_) {
-        Gathered alone;
-        alone.all_.push_back(each->fresh());
-        out.push_back(std::move(alone));
-    }
-    return out;
+Gathered Gathered::fresh(std::size_t kind) const {
+    Gathered alone;
+    alone.all_.push_back(all_[kind]->fresh());
+    return alone;
 }
 
 void Gathered::merge(const Gathered& other) {

@@ -217,10 +217,10 @@ Merged merge_segments(const std::vector<Segment>& segments, const Manifest& mani
     }
     std::ranges::sort(out.blocks);
     // One kind after the other: in memory are the arrays of the finished ones, and one kind twice.
-    for (const Gathered& kind : fresh.fresh_kinds()) {
-        Gathered all = kind.fresh();
+    for (std::size_t kind = 0; kind < fresh.kinds(); ++kind) {
+        Gathered all = fresh.fresh(kind);
         for (const Arrays& part : parts) {
-            Gathered one = kind.fresh();
+            Gathered one = fresh.fresh(kind);
             one.load(part);
             all.merge(one);
         }

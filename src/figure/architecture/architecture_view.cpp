@@ -17,7 +17,7 @@ constexpr double box_height = 44, block_gap = 14, branch = 46, frame_pad = 16, k
 constexpr double wide_enough = 760;  ///< the parameters stand beside the diagram, else under it
 constexpr std::array<const char*, 7> kParts{"embedding", "positions", "attention", "mlp", "norms", "unembedding", "convolution"};
 
-QString part_name(const std::string& part) {
+QString part_title(const std::string& part) {
     return part == "mlp" ? QStringLiteral("MLP") : capitalized(QString::fromStdString(part));
 }
 
@@ -191,13 +191,13 @@ void ArchitectureFigure::draw_parts(Scene& out, const Style& style) const {
         out.box(slice.bar, 0, color);
         const double line = draw::centred_baseline(slice.row.center().y(), small);
         out.box(QRectF(slice.row.left(), slice.row.center().y() - 5, 10, 10), 2, color);
-        out.text({slice.row.left() + 18, line}, part_name(part.part), small, theme.text);
+        out.text({slice.row.left() + 18, line}, part_title(part.part), small, theme.text);
         out.text({slice.row.right() - 64, line}, draw::count_text(part.parameters), small, theme.text, draw::Align::right);
         out.text({slice.row.right(), line}, parameter_share(part.share), small, theme.muted, draw::Align::right);
         for (const QRectF& area : {slice.bar, slice.row})
             out.means(area, {.kind = Hit::Kind::legend, .value = part.share}, [&part] {
                 return QStringLiteral("%1  %2 parameters  %3")
-                    .arg(part_name(part.part), draw::count_text(part.parameters), parameter_share(part.share));
+                    .arg(part_title(part.part), draw::count_text(part.parameters), parameter_share(part.share));
             });
     }
     double y = (slices_.empty() ? parts_at_.y() + 30 : slices_.back().row.bottom()) + 26;

@@ -22,7 +22,7 @@ struct CircuitViewOptions {
 };
 void describe(Describes<CircuitViewOptions> auto& r, const auto& field) {
     field(analyze::kFoldNorms, r.fold_norms);
-    field(Field{"embedding", "A token is", "what stands for a token in the tables"}.subject(), r.tokens);
+    field(Field{"embedding", "A token is", "what stands for a token in the tables"}, r.tokens);
     field(Field{"diagonal", "Ranks over the whole vocabulary", "where every token stands in its own row"}, r.diagonal);
 }
 std::unique_ptr<Figure> head_circuit_view(TracePtr, HeadId, const CircuitViewOptions&, const CancelToken&, const Progress& = {});

@@ -33,7 +33,7 @@ struct CompositionOptions {
     }
 };
 void describe(Describes<CompositionOptions> auto& r, const auto& field) {
-    field(Field{"kinds", "Kinds", "which input of the later head reads"}.subject(), r.kinds);
+    field(Field{"kinds", "Kinds", "which input of the later head reads"}, r.kinds);
     field(Field{"least", "Least score", "arcs with a lower score are left out"}.within(0, 1), r.threshold);
     field(Field{"arcs", "Arcs", "how many of the strongest are drawn"}.within(1, 5000), r.most);
     describe(r.asked, field);

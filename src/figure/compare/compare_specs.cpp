@@ -17,9 +17,7 @@ struct CompareHeadsRequest {
     iv::CompareOptions asked{};
 };
 void describe(Describes<CompareHeadsRequest> auto& r, const auto& field) {
-    field(Field{"by", "Heads by", "the distance, or the measure whose difference heads are sorted by"}
-              .as(FieldKind::measure)
-              .subject(),
+    field(Field{"by", "Heads by", "the distance, or the measure whose difference heads are sorted by"}.as(FieldKind::measure),
           r.by);
     describe(r.asked, field);
 }

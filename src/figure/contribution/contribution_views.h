@@ -26,8 +26,7 @@ void describe(Describes<ContributionViewOptions> auto& r, const auto& field) {
     field(Field{"edge", "Opened line",
                 "LAYER:FROM:TO, the line of attention whose heads and maps are shown; with an encoder also cross:LAYER:FROM:TO "
                 "and encoder:LAYER:FROM:TO"}
-              .or_if_empty("LAYER:FROM:TO, or click a line")
-              .subject(),
+              .or_if_empty("LAYER:FROM:TO, or click a line"),
           r.edge);
 }
 /// What a token's last state is made of, layer by layer. The graph of the last few questions is kept.
@@ -44,8 +43,7 @@ void describe(Describes<DriversViewOptions> auto& r, const auto& field) {
     field(analyze::kUpBranch, r.up);
     field(Field{"promotes", "Neurons that promote",
                 "the token whose next-token neurons are listed (default: the most probable one there)"}
-              .as(FieldKind::token)
-              .subject(),
+              .as(FieldKind::token),
           r.promotes);
 }
 /// What drives a neuron's pre-activation at a token, what a head drives, and which neurons promote a token.
@@ -56,7 +54,7 @@ struct ExpertsViewOptions {
     bool every_layer = false;
 };
 void describe(Describes<ExpertsViewOptions> auto& r, const auto& field) {
-    field(Field{"every-layer", "All layers", "every layer that has experts, under each other"}.subject(), r.every_layer);
+    field(Field{"every-layer", "All layers", "every layer that has experts, under each other"}, r.every_layer);
 }
 /// Which experts every token goes through (layer by layer, or of one layer), and with what weight.
 std::unique_ptr<Figure> experts_view(TracePtr, Layer, bool all_layers);

@@ -14,9 +14,8 @@ namespace headlight::figure {
 
 inline constexpr Field kSums{"sums", "Sums of rows and columns", "bars with the sums of rows and columns beside the map"};
 inline constexpr Field kLayers =
-    Field{"layers", "Layers", "layers of the heads that are combined: 0,2-4 or all (default: --layer; model: all)"}
-        .or_if_empty("0,2-4 or all")
-        .subject();
+    Field{"layers", "Layers", "layers of the heads that are combined: 0,2-4 or all (default: --layer; model: all)"}.or_if_empty(
+        "0,2-4 or all");
 
 enum class HeadsAsOne { none, mean, max };
 inline constexpr EnumRow<HeadsAsOne> heads_as_one[] = {{HeadsAsOne::none, "none", "Each head"},
@@ -31,9 +30,9 @@ struct CombinedHeads {
 };
 void describe(Describes<CombinedHeads> auto& r, const auto& field) {
     field(
-        Field{"aggregate", "Combine heads",
-              "several heads as one; model: one more column with a layer's heads combined, one more row with the layers combined"}
-            .subject(),
+        Field{
+            "aggregate", "Combine heads",
+            "several heads as one; model: one more column with a layer's heads combined, one more row with the layers combined"},
         r.aggregate);
     field(kLayers, r.layers);
 }

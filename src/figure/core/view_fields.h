@@ -32,7 +32,6 @@ std::vector<ViewOption> options_of(const Request& defaults = {}) {
         option.low = field.low, option.high = field.high;
         option.only = field.only;
         option.slider_low = field.slide_low, option.slider_high = field.slide_high;
-        option.subject = field.asks;
         if constexpr (std::is_same_v<T, bool>) {
             option.kind = OptionKind::flag;
         } else if constexpr (std::is_enum_v<T>) {

@@ -29,9 +29,7 @@ void describe(Describes<ModelRequest> auto& r, const auto& field) {
     field(Field{"cells", "Cells", "what a cell holds"}, r.cells);
     field(Field{"mean", "Maps pooled by mean", "pool by mean instead of maximum"}, r.mean);
     describe(r.combined, field);
-    field(Field{"over-heads", "Heads", "heads that are combined: 0,2-4 or all (default: all)"}
-              .or_if_empty("0,2-4 or all")
-              .subject(),
+    field(Field{"over-heads", "Heads", "heads that are combined: 0,2-4 or all (default: all)"}.or_if_empty("0,2-4 or all"),
           r.over_heads);
 }
 

@@ -3,7 +3,7 @@
 #include "headlight/figure/pattern/pattern_views.h"
 #include "figure/core/draw.h"
 #include "figure/core/heads_text.h"
-#include "figure/core/weight_name.h"
+#include "figure/pattern/weight_name.h"
 #include "figure/pattern/head/head_view.h"
 #include "figure/pattern/matrix/matrix_view.h"
 #include "headlight/analyze/contribution/value_mix.h"

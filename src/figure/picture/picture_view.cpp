@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/heads_text.h"
-#include "figure/core/weight_name.h"
+#include "figure/pattern/weight_name.h"
 #include "figure/picture/picture_figure.h"
 #include "headlight/analyze/pattern/aggregate.h"
 #include "headlight/analyze/rollout/rollout.h"

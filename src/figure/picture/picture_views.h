@@ -25,8 +25,7 @@ inline constexpr EnumRow<PictureViewOptions::Over> over_pictures[] = {
     {PictureViewOptions::Over::reveal, "reveal", "Only what is attended to"}};
 constexpr const auto& enum_rows(PictureViewOptions::Over) { return over_pictures; }
 void describe(Describes<PictureViewOptions> auto& r, const auto& field) {
-    field(Field{"of", "Panels", "a panel for each head, or one of their mean, their maximum, or the rollout up to the layer"}
-              .subject(),
+    field(Field{"of", "Panels", "a panel for each head, or one of their mean, their maximum, or the rollout up to the layer"},
           r.what);
     field(Field{"over", "Over the picture", "weights as a colour over the grey picture, or as how much of the picture is seen"},
           r.over);

@@ -19,8 +19,7 @@ namespace headlight::figure {
 enum class UpTo { last, chosen };
 inline constexpr EnumRow<UpTo> up_tos[] = {{UpTo::last, "last", "The last layer"}, {UpTo::chosen, "chosen", "The chosen layer"}};
 constexpr const auto& enum_rows(UpTo) { return up_tos; }
-inline constexpr Field kUpTo =
-    Field{"up-to", "Up to", "without --layer: up to the last layer, or that of an interesting head"}.subject();
+inline constexpr Field kUpTo = Field{"up-to", "Up to", "without --layer: up to the last layer, or that of an interesting head"};
 
 struct RolloutViewOptions {
     UpTo up_to = UpTo::last;          ///< where no layer is named
@@ -36,10 +35,9 @@ void describe(Describes<RolloutViewOptions> auto& r, const auto& field) {
     field(analyze::kByReceptiveField, r.by_receptive_field);
     field(kSums, r.sums);
     if (!r.flow)
-        field(Field{"last-head", "Last step by one head", "the last step by this head alone; -1: the mean of all"}
-                  .within(-1, 4096)
-                  .subject(),
-              r.last_head);
+        field(
+            Field{"last-head", "Last step by one head", "the last step by this head alone; -1: the mean of all"}.within(-1, 4096),
+            r.last_head);
 }
 struct PathsViewOptions {
     UpTo up_to = UpTo::last;
@@ -58,7 +56,7 @@ struct AggregateRequest {
     bool sums = false;
 };
 void describe(Describes<AggregateRequest> auto& r, const auto& field) {
-    field(Field{"together", "Combine by", "several heads as one map: their mean or their maximum"}.subject(), r.together);
+    field(Field{"together", "Combine by", "several heads as one map: their mean or their maximum"}, r.together);
     field(kLayers, r.layers);
     field(kSums, r.sums);
 }

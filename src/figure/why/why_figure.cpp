@@ -25,8 +25,7 @@ QString signed_text(double x) { return (x > 0 ? QStringLiteral("+") : QString())
 
 }  // namespace
 
-WhyFigure::WhyFigure(WhyViewData data)
-    : data_(std::move(data)), strongest_(data_.why.strongest(std::min<std::int64_t>(data_.top > 0 ? data_.top : 12, 12))) {
+WhyFigure::WhyFigure(WhyViewData data) : data_(std::move(data)), strongest_(data_.why.strongest(pairs_listed(data_.top))) {
     limit_ = 1e-9;
     for (const WhyLine& query : data_.queries)
         for (const WhyLine& key : data_.keys) {
@@ -132,9 +131,13 @@ QSizeF WhyFigure::place(QSizeF available, const Style&, const Selection&) {
     const double held = list.listed / w.advantages.sum();
     verdict_.clear();
     if (std::isfinite(held) && (list.share < least_listed_share || held < least_listed_sum || held > most_listed_sum))
-        verdict_ = wrapped(QStringLiteral("No short story by pair: these hold %1 % of what adds up here. See the sums by part.")
-                               .arg(std::lround(100 * list.share)),
-                           why_font(), sentences_.width());
+        verdict_ =
+            wrapped(list.share < least_listed_share
+                        ? QStringLiteral("No short story by pair: these hold %1 % of what adds up here. See the sums by part.")
+                              .arg(std::lround(100 * list.share))
+                        : QStringLiteral("No short story by pair: these add up to %1, all pairs to %2. See the sums by part.")
+                              .arg(decimal_text(list.listed), decimal_text(w.advantages.sum())),
+                    why_font(), sentences_.width());
     const double bottom = std::max(map_bottom, sentences_.bottom() + 16 * static_cast<double>(verdict_.size()));
     return {beside ? 2 * page_margin + map_width + why_gap + why_sentences : width, bottom + 12};
 }
@@ -167,7 +170,6 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
         for (const WhyLine& line : *lines)
             if (std::isfinite(line.sum)) low = std::min(low, line.sum), high = std::max(high, line.sum);
     const auto share = [&](double sum) { return (sum - low) / (high - low); };
-    const QRectF whole(cells_.left(), cells_.top(), cells_.width(), cells_.height());
     for (std::size_t r = 0; r < data_.queries.size(); ++r) {
         const WhyLine& query = data_.queries[r];
         const auto of = out.of(query.head);
@@ -217,7 +219,7 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
             out.number({box.center().x(), draw::centred_baseline(box.center().y(), why_small())}, decimal_text(value),
                        why_small(), text_on(theme, fill), draw::Align::center);
         }
-    out.means(whole, std::ssize(data_.queries), std::ssize(keys_), [this](std::int64_t r, std::int64_t c) {
+    out.means(cells_, std::ssize(data_.queries), std::ssize(keys_), [this](std::int64_t r, std::int64_t c) {
         const WhyLine &query = data_.queries[static_cast<std::size_t>(r)], &key = keys_[static_cast<std::size_t>(c)];
         double score = 0;
         for (const Eigen::Index q : query.parts)
@@ -241,7 +243,7 @@ void WhyFigure::draw_map(Scene& out, const Style& style) const {
         {decimal_text(-limit), decimal_text(limit)}, theme);
 }
 
-double WhyFigure::draw_sentences(Scene& out, const Style& style) const {
+void WhyFigure::draw_sentences(Scene& out, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont strong = ui_font(12, QFont::DemiBold);
     double y = sentences_.top() + 14;
@@ -292,7 +294,6 @@ double WhyFigure::draw_sentences(Scene& out, const Style& style) const {
                  signed_text(each.from_source), theme.text, why_font());
             out.means(row, line_hit(each, of_query), [this, &each, of_query] { return line_tip(each, of_query); });
         }
-    return y;
 }
 
 void WhyFigure::draw_on(Scene& out, const QRectF&, const Style& style, const Selection&) const {

@@ -5,6 +5,7 @@
 #include "figure/core/scene.h"
 #include "headlight/analyze/why/why.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -19,6 +20,12 @@ struct WhyLine {
     std::optional<Position> source{};  ///< of a head: the token that gave most of it
     double from_source = 0;            ///< the source's term (analyze::why_sources())
 };
+
+/// How many pairs a picture lists, of the option's number; 0: as many as it can.
+inline std::int64_t pairs_listed(std::int64_t top) {
+    constexpr std::int64_t most = 12;
+    return top > 0 ? std::min(top, most) : most;
+}
 
 struct WhyViewData {
     analyze::Why why;
@@ -52,8 +59,8 @@ private:
     QString line_tip(const WhyLine&, bool of_query) const;
     Hit line_hit(const WhyLine&, bool of_query) const;
     QRectF cell(std::size_t row, std::size_t column) const;
-    /// Sentences on the right of the map or below it; returns where they end.
-    double draw_sentences(Scene&, const Style&) const;
+    /// Sentences on the right of the map or below it.
+    void draw_sentences(Scene&, const Style&) const;
     double sentence_rows() const;
     void fold_keys(std::size_t most);
     void draw_map(Scene&, const Style&) const;

@@ -61,7 +61,7 @@ std::unique_ptr<Figure> why_view(TracePtr trace, HeadId head, std::optional<Posi
     const analyze::WhyOptions options = analyze::why_options(*trace, head, query, key, request, cancel);
     WhyViewData data{
         .why = analyze::why(*trace, options, cancel), .list = {}, .queries = {}, .keys = {}, .labels = {}, .top = request.top};
-    data.list = listed(data.why, std::min<std::int64_t>(request.top > 0 ? request.top : data.why.advantages.size(), 12));
+    data.list = listed(data.why, pairs_listed(request.top));
     data.queries = lines_of(data.why.query_parts, data.why.query_sums);
     data.keys = lines_of(data.why.key_parts, data.why.key_sums);
     if (request.by == analyze::WhyBy::part) {

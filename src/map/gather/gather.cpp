@@ -128,7 +128,7 @@ private:
             out_.notes.emplace_back(out_.rotated ? "Queries and keys after the rotation by their positions"
                                                  : "Queries and keys before the rotation by their positions");
         if (c.latent.any() && !out_.rotated) out_.notes.emplace_back("The content part of queries and keys");
-        if (c.positions == model::Positions::alibi || model::has_relative_bias(c) || c.disentangled.any())
+        if (model::has_position_term(c))
             out_.notes.emplace_back("Scores also have position terms besides q·k, which the map does not show");
         if (c.n_kv_heads < c.n_heads)
             out_.notes.emplace_back(std::to_string(c.n_heads / c.n_kv_heads) + " heads each share their keys");

@@ -11,35 +11,20 @@ namespace {
 
 // ---- tensors ----------------------------------------------------------------------------------------------------------
 
-/// Llama's names with experts as most families call them, and the name of the norm before the MLP.
+/// Llama's names with experts as most families call them, and with norms of what a layer writes.
 template <Change Q, Change K, Change Norm = Change::none>
-inline constexpr std::array kLater = std::to_array<TensorName>({
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm", Norm},
-    {"output", "lm_head"},
-    {"blk.#.attn_norm", "model.layers.#.input_layernorm", Norm},
-    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj", Q},
-    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj", K},
-    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj"},
-    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj"},
-    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm"},
-    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm"},
-    {"blk.#.post_attention_norm", "model.layers.#.post_attention_layernorm"},
-    {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm", Norm},
-    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj"},
-    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj"},
-    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
-    {"blk.#.post_ffw_norm", "model.layers.#.post_feedforward_layernorm"},
-    {"blk.#.ffn_gate_inp", "model.layers.#.mlp.gate"},
-    {"blk.#.ffn_gate_up_exps", "model.layers.#.mlp.experts.gate_up_proj", Change::whole_name},
-    {"blk.#.ffn_gate_exps", "model.layers.#.mlp.experts.@.gate_proj", Change::experts},
-    {"blk.#.ffn_up_exps", "model.layers.#.mlp.experts.@.up_proj", Change::experts},
-    {"blk.#.ffn_down_exps", "model.layers.#.mlp.experts.@.down_proj", Change::experts},
-    {"blk.#.ffn_gate_inp_shexp", "model.layers.#.mlp.shared_expert_gate"},
-    {"blk.#.ffn_gate_shexp", "model.layers.#.mlp.shared_expert.gate_proj"},
-    {"blk.#.ffn_up_shexp", "model.layers.#.mlp.shared_expert.up_proj"},
-    {"blk.#.ffn_down_shexp", "model.layers.#.mlp.shared_expert.down_proj"},
-});
+constexpr std::array kLater = with_rows(
+    renamed(kLlamaNames<Q, K, Norm>, {{"blk.#.ffn_gate_inp", "model.layers.#.mlp.gate"},
+                                      {"blk.#.ffn_gate_up_exps", "model.layers.#.mlp.experts.gate_up_proj", Change::whole_name},
+                                      {"blk.#.ffn_gate_exps", "model.layers.#.mlp.experts.@.gate_proj", Change::experts},
+                                      {"blk.#.ffn_up_exps", "model.layers.#.mlp.experts.@.up_proj", Change::experts},
+                                      {"blk.#.ffn_down_exps", "model.layers.#.mlp.experts.@.down_proj", Change::experts}}),
+    {{"blk.#.post_attention_norm", "model.layers.#.post_attention_layernorm"},
+     {"blk.#.post_ffw_norm", "model.layers.#.post_feedforward_layernorm"},
+     {"blk.#.ffn_gate_inp_shexp", "model.layers.#.mlp.shared_expert_gate"},
+     {"blk.#.ffn_gate_shexp", "model.layers.#.mlp.shared_expert.gate_proj"},
+     {"blk.#.ffn_up_shexp", "model.layers.#.mlp.shared_expert.up_proj"},
+     {"blk.#.ffn_down_shexp", "model.layers.#.mlp.shared_expert.down_proj"}});
 constexpr auto& kAsStored = kLater<Change::none, Change::none>;
 constexpr auto& kPaired = kLater<Change::rotate_q, Change::rotate_k>;
 
@@ -167,9 +152,8 @@ json exaone4(const Meta& m) {
 
 json seed_oss(const Meta& m) {
     json c = llama_like(m, "SeedOssForCausalLM", "seed_oss");
-    c["attention_bias"] = biased(m, "attn_q");
+    read_biases(m, c);
     c["attention_out_bias"] = biased(m, "attn_output");
-    c["mlp_bias"] = biased(m, "ffn_up");
     return c;
 }
 
@@ -178,16 +162,14 @@ json nemotron(const Meta& m) {
     c["hidden_act"] = "relu2";
     c["norm_eps"] = m.number("attention.layer_norm_epsilon", 1e-5);
     c["partial_rotary_factor"] = rotated_share(m);
-    c["attention_bias"] = biased(m, "attn_q");
-    c["mlp_bias"] = biased(m, "ffn_up");
+    read_biases(m, c);
     return c;
 }
 
 json arcee(const Meta& m) {
     json c = llama_like(m, "ArceeForCausalLM", "arcee");
     c["hidden_act"] = "relu2";
-    c["attention_bias"] = biased(m, "attn_q");
-    c["mlp_bias"] = biased(m, "ffn_up");
+    read_biases(m, c);
     return c;
 }
 
@@ -221,8 +203,6 @@ json mistral3(const Meta& m) {
     return c;
 }
 
-}  // namespace
-
 /// OLMo 2 with windows; the rotation of layers with a window is not stretched.
 json olmo3(const Meta& m) {
     json c = llama_like(m, "Olmo3ForCausalLM", "olmo3");
@@ -238,10 +218,20 @@ json olmo3(const Meta& m) {
     return c;
 }
 
+json olmo2(const Meta& m) {
+    if (m.has("attention.sliding_window")) return olmo3(m);
+    json c = llama_like(m, "Olmo2ForCausalLM", "olmo2");
+    read_biases(m, c);
+    return c;
+}
+
+}  // namespace
+
 std::span<const GgufArchitecture> later_architectures() {
     static const std::array kAll = std::to_array<GgufArchitecture>({
         {"qwen2moe", kAsStored, qwen2_moe},
         {"qwen3moe", kAsStored, qwen3_moe},
+        {"olmo2", kAsStored, olmo2},
         {"olmoe", kAsStored, olmoe},
         {"granitemoe", kGraniteMoe, granite_moe},
         {"starcoder2", kStarcoder2, starcoder2},

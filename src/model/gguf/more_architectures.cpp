@@ -10,24 +10,6 @@ namespace {
 
 // ---- tensors ----------------------------------------------------------------------------------------------------------
 
-/// Norms of what attention and MLP write, none of what they read.
-constexpr std::array kOlmo2 = std::to_array<TensorName>({
-    {"token_embd", "model.embed_tokens"},
-    {"output_norm", "model.norm"},
-    {"output", "lm_head"},
-    {"blk.#.attn_q", "model.layers.#.self_attn.q_proj"},
-    {"blk.#.attn_k", "model.layers.#.self_attn.k_proj"},
-    {"blk.#.attn_v", "model.layers.#.self_attn.v_proj"},
-    {"blk.#.attn_output", "model.layers.#.self_attn.o_proj"},
-    {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm"},
-    {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm"},
-    {"blk.#.post_attention_norm", "model.layers.#.post_attention_layernorm"},
-    {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj"},
-    {"blk.#.ffn_up", "model.layers.#.mlp.up_proj"},
-    {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
-    {"blk.#.post_ffw_norm", "model.layers.#.post_feedforward_layernorm"},
-});
-
 constexpr auto& kPlain = kLlamaNames<Change::none, Change::none, Change::none>;
 
 constexpr std::array kStablelm =
@@ -73,25 +55,18 @@ constexpr std::array kNomicBert = std::to_array<TensorName>({
 
 // ---- configurations ---------------------------------------------------------------------------------------------------
 
-void read_biases(const Meta& m, json& c) {
-    c["attention_bias"] = m.has_tensor("blk.0.attn_q.bias");
-    c["mlp_bias"] = m.has_tensor("blk.0.ffn_up.bias");
-}
-
 json olmo(const Meta& m) {
     json c = llama_like(m, "OlmoForCausalLM", "olmo");
     if (m.has("attention.clamp_kqv")) c["clip_qkv"] = m.number("attention.clamp_kqv");
     return c;
 }
 
-json olmo2(const Meta& m) {
-    if (m.has("attention.sliding_window")) return olmo3(m);
-    json c = llama_like(m, "Olmo2ForCausalLM", "olmo2");
-    read_biases(m, c);
-    return c;
-}
-
 }  // namespace
+
+void read_biases(const Meta& m, json& c) {
+    c["attention_bias"] = m.has_tensor("blk.0.attn_q.bias");
+    c["mlp_bias"] = m.has_tensor("blk.0.ffn_up.bias");
+}
 
 void read_granite_multipliers(const Meta& m, json& c) {
     c["attention_multiplier"] = m.number("attention.scale", 1 / std::sqrt(static_cast<double>(head_width_of(m))));
@@ -179,7 +154,6 @@ json nomic_bert(const Meta& m) {
 std::span<const GgufArchitecture> more_architectures() {
     static const std::array kAll = std::to_array<GgufArchitecture>({
         {"olmo", kLlama, olmo},
-        {"olmo2", kOlmo2, olmo2},
         {"granite", kLlama, granite},
         {"smollm3", kLlama, smollm3},
         {"command-r", kPlain, command_r},

@@ -4,6 +4,7 @@
 
 #include "model/gguf/architecture.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -48,6 +49,14 @@ constexpr std::array<TensorName, N> renamed(std::array<TensorName, N> names, con
     return names;
 }
 
+/// The table and further rows.
+template <std::size_t N, std::size_t More>
+constexpr std::array<TensorName, N + More> with_rows(const std::array<TensorName, N>& names, const TensorName (&rows)[More]) {
+    std::array<TensorName, N + More> all;
+    std::ranges::copy(rows, std::ranges::copy(names, all.begin()).out);
+    return all;
+}
+
 /// A config.json with nothing but the class and the model type.
 json base(std::string_view architecture, std::string_view type);
 /// Fields shared by all descendants of Llama.
@@ -58,8 +67,9 @@ std::int64_t head_width_of(const Meta&);
 /// The rotated part of a head.
 double rotated_share(const Meta&);
 
+/// attention_bias and mlp_bias, by the tensors of the first layer.
+void read_biases(const Meta&, json&);
 void read_granite_multipliers(const Meta&, json&);
-json olmo3(const Meta&);
 
 /// The architectures of more_architectures.cpp and of later_architectures.cpp.
 std::span<const GgufArchitecture> more_architectures();

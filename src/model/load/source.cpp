@@ -24,7 +24,8 @@ std::int64_t bytes_converted(const io::TensorStore& store, at::ScalarType dtype)
 
 /// What decides between experts is not rounded, as in the reference.
 at::ScalarType type_of(const ResolvedRow& r, at::ScalarType dtype) {
-    return r.row->slot == Slot::router_correction && dtype == at::kBFloat16 ? at::kFloat : dtype;
+    const bool wide = r.row->slot == Slot::router_correction || r.row->slot == Slot::rope_frequencies;
+    return wide && dtype == at::kBFloat16 ? at::kFloat : dtype;
 }
 
 }  // namespace

@@ -44,11 +44,16 @@ std::filesystem::path without_tower(const std::filesystem::path& model) {
 
 namespace {
 
-/// Vision-language models whose language model reads a text by itself as it would alone, and the field of its configuration;
-/// without such a field the fields are the file's own.
-constexpr std::string_view kWrappers[] = {"gemma3",    "qwen2_vl",   "qwen2_5_vl",      "qwen3_vl", "mistral3",
-                                          "llava",     "llava_next", "llava_onevision", "idefics3", "smolvlm",
-                                          "paligemma", "aya_vision", "internvl"};
+/// Vision-language models whose language model reads a text by itself as it would alone, and the class of the text where a file
+/// names none.
+struct Wrapper {
+    std::string_view type, text_type;
+};
+constexpr Wrapper kWrappers[] = {{"gemma3", "gemma3_text"},     {"qwen2_vl", "qwen2_vl_text"}, {"qwen2_5_vl", "qwen2_5_vl_text"},
+                                 {"qwen3_vl", "qwen3_vl_text"}, {"mistral3", "mistral"},       {"llava", "llama"},
+                                 {"llava_next", "llama"},       {"llava_onevision", "qwen2"},  {"idefics3", "llama"},
+                                 {"smolvlm", "llama"},          {"paligemma", "gemma"},        {"aya_vision", "cohere2"},
+                                 {"internvl", "qwen2"}};
 
 /// What the classes of transformers have where a file of such a model leaves a field out, as many do.
 struct TextDefaults {
@@ -68,8 +73,6 @@ void add_defaults(nlohmann::json& text, const std::string& type) {
     const auto set = [&](const char* field, std::int64_t value) {
         if (value > 0 && !text.contains(field)) text[field] = value;
     };
-    // The heads of keys belong to those of queries.
-    if (!text.contains("num_attention_heads")) set("num_key_value_heads", found->kv_heads);
     set("vocab_size", found->vocabulary);
     set("hidden_size", found->width);
     set("intermediate_size", found->hidden);
@@ -92,17 +95,8 @@ void flatten_rotation(nlohmann::json& text) {
 
 bool is_true(const nlohmann::json& config, const char* field) { return config.contains(field) && config[field] == true; }
 
-/// The class of the text that a wrapper has where its file names none.
-std::string type_of_text(const std::string& outer) {
-    constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
-        {"gemma3", "gemma3_text"},     {"mistral3", "mistral"},       {"paligemma", "gemma"},
-        {"aya_vision", "cohere2"},     {"internvl", "qwen2"},         {"llava_onevision", "qwen2"},
-        {"qwen3_vl", "qwen3_vl_text"}, {"qwen2_vl", "qwen2_vl_text"}, {"qwen2_5_vl", "qwen2_5_vl_text"}};
-    const auto found = std::ranges::find(kTypes, std::string_view(outer), &std::pair<std::string_view, std::string_view>::first);
-    return found == std::end(kTypes) ? "llama" : std::string(found->second);
-}
-
-TowerConfig language_model(const nlohmann::json& config, const std::string& outer) {
+TowerConfig language_model(const nlohmann::json& config, const Wrapper& wrapper) {
+    const std::string outer(wrapper.type);
     // Older files of these two have the fields of the text among their own.
     const bool flat = outer == "qwen2_vl" || outer == "qwen2_5_vl";
     nlohmann::json text = flat ? config : nlohmann::json::object();
@@ -111,7 +105,7 @@ TowerConfig language_model(const nlohmann::json& config, const std::string& oute
         if (is_true(config, "tie_word_embeddings") || !text.contains("tie_word_embeddings"))
             if (config.contains("tie_word_embeddings")) text["tie_word_embeddings"] = config["tie_word_embeddings"];
     }
-    std::string type = type_of_text(outer);
+    std::string type(wrapper.text_type);
     if (text.contains("model_type") && text["model_type"].is_string() && text["model_type"] != outer)
         type = text["model_type"].get<std::string>();
     add_defaults(text, type);
@@ -142,7 +136,8 @@ TowerConfig config_of_tower(nlohmann::json config, const std::filesystem::path& 
     const std::string type = config.is_object() && config.contains("model_type") && config["model_type"].is_string()
                                  ? config["model_type"].get<std::string>()
                                  : "";
-    if (std::ranges::find(kWrappers, type) != std::end(kWrappers) && asked != kVisionTower) return language_model(config, type);
+    const auto* wrapper = std::ranges::find(kWrappers, std::string_view(type), &Wrapper::type);
+    if (wrapper != std::end(kWrappers) && asked != kVisionTower) return language_model(config, *wrapper);
     if (type != "clip") {
         if (asked.empty()) return {std::move(config)};
         throw Error(ErrorFacts{.problem = "This model has no towers",

@@ -108,12 +108,5 @@ TEST(ViewFields, EarlierNamesAreRead) {
     EXPECT_EQ(renamed(view_spec("predictions"), {{"candidates", "3"}}), (ViewValues{{"top", "3"}}));
 }
 
-TEST(ViewFields, WhatIsAskedIsMarked) {
-    const auto subject = [](const char* view, const char* option) { return view_spec(view).option(option)->subject; };
-    EXPECT_TRUE(subject("attribution", "token") && subject("attribution", "minus") && subject("importance", "target"));
-    EXPECT_TRUE(subject("reach", "passage") && subject("rollout", "last-head"));
-    EXPECT_FALSE(subject("lens", "shade") || subject("mlp", "top") || subject("composition", "least"));
-}
-
 }  // namespace
 }  // namespace headlight::figure

@@ -51,6 +51,10 @@ TEST(WhyView, ShowsWhatTheTableHolds) {
     EXPECT_EQ(std::get<std::string>(table.rows[0][1]), "mlp");
     EXPECT_NEAR(std::get<double>(table.rows[0][9]), 1.559, 1e-3);
     EXPECT_NEAR(std::get<double>(table.rows.back()[9]), 5.4595, 1e-3) << "total";
+    const std::vector<MarkPlace> marks = marks_of(*figure, 1200);
+    const auto pair = std::ranges::find(marks, Hit::Kind::legend, [](const MarkPlace& mark) { return mark.hit.kind; });
+    ASSERT_NE(pair, marks.end());
+    EXPECT_NEAR(pair->hit.value.value(), 1.559, 1e-3) << "the strongest pair stands first";
 }
 
 TEST(WhyView, ListsTheStrongestOfAllPairs) {

@@ -58,14 +58,19 @@ TEST_P(LanguageModelOf, ComputesWhatItComputesAlone) {
 
 INSTANTIATE_TEST_SUITE_P(
     Model, LanguageModelOf,
-    testing::Values(Wrapper{"gemma3", "gemma3", "Gemma3ForConditionalGeneration", "gemma3_text", "language_model.model."},
-                    Wrapper{"qwen2", "qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl_text",
-                            "model.language_model."},
-                    Wrapper{"qwen3", "qwen3_vl", "Qwen3VLForConditionalGeneration", "qwen3_vl_text", "model.language_model."},
-                    Wrapper{"mistral", "mistral3", "Mistral3ForConditionalGeneration", "mistral", "language_model.model."},
-                    Wrapper{"llama-kv2", "llava", "LlavaForConditionalGeneration", "llama", "model.language_model."},
-                    Wrapper{"llama-mha", "smolvlm", "SmolVLMForConditionalGeneration", "llama", "model.text_model."},
-                    Wrapper{"gemma", "paligemma", "PaliGemmaForConditionalGeneration", "gemma", "model.language_model."}),
+    testing::Values(
+        Wrapper{"gemma3", "gemma3", "Gemma3ForConditionalGeneration", "gemma3_text", "language_model.model."},
+        Wrapper{"qwen2", "qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl_text", "model.language_model."},
+        Wrapper{"qwen3", "qwen3_vl", "Qwen3VLForConditionalGeneration", "qwen3_vl_text", "model.language_model."},
+        Wrapper{"mistral", "mistral3", "Mistral3ForConditionalGeneration", "mistral", "language_model.model."},
+        Wrapper{"llama-kv2", "llava", "LlavaForConditionalGeneration", "llama", "model.language_model."},
+        Wrapper{"llama-mha", "smolvlm", "SmolVLMForConditionalGeneration", "llama", "model.text_model."},
+        Wrapper{"qwen2", "qwen2_vl", "Qwen2VLForConditionalGeneration", "qwen2_vl_text", "model.language_model."},
+        Wrapper{"qwen2", "internvl", "InternVLForConditionalGeneration", "qwen2", "language_model.model."},
+        Wrapper{"qwen2", "llava_onevision", "LlavaOnevisionForConditionalGeneration", "qwen2", "model.language_model."},
+        Wrapper{"mistral", "llava_next", "LlavaNextForConditionalGeneration", "mistral", "language_model.model."},
+        Wrapper{"llama-mha", "idefics3", "Idefics3ForConditionalGeneration", "llama", "model.text_model."},
+        Wrapper{"gemma", "paligemma", "PaliGemmaForConditionalGeneration", "gemma", "model.language_model."}),
     [](const auto& each) { return std::string(each.param.architecture); });
 
 TEST(NamedConfig, LeftOutFieldsOfALanguageModelAreThoseOfItsClass) {
@@ -91,6 +96,51 @@ TEST(NamedConfig, AClassWithoutAModelTypeIsOfTheFamilyThatItsNameBeginsLike) {
     });
     EXPECT_THAT(same_as("qwen2", folder.folder)->report().notes,
                 testing::ElementsAre(AllOf(HasSubstr("Qwen2ForProcessRewardModel"), HasSubstr("qwen2"))));
+}
+
+TEST(NamedConfig, TheHeadOfAyaVisionDoesNotScale) {
+    const auto wrapped = [](json& c) {
+        json text = c;
+        text["model_type"] = "cohere2";
+        c = {{"architectures", {"AyaVisionForConditionalGeneration"}}, {"model_type", "aya_vision"}, {"text_config", text}};
+    };
+    const ScratchModel folder("cohere2"), plain("cohere2");
+    folder.edit_config(wrapped);
+    plain.edit_config([](json& c) { c["logit_scale"] = 1.0; });
+    const auto model = Model::load(folder.folder, {.device = "cpu"}), alone = Model::load(plain.folder, {.device = "cpu"});
+    const ForwardInput input = some_text(alone->config(), 12);
+    expect_same_tensors(run_all(*model, input), run_all(*alone, input));
+}
+
+TEST(NamedConfig, FrequenciesInAFileAreThoseOfTheRotation) {
+    const ScratchModel stored("esm"), named("esm");
+    named.edit_config([](json& c) { c["rope_theta"] = 16.0; });
+    for (const ScratchModel* folder : {&stored, &named})
+        folder->edit_weights([&](StoredTensors& tensors) {
+            std::erase_if(tensors, [](const auto& t) { return t.name.ends_with("inv_freq"); });
+            if (folder == &named) return;
+            tensors.push_back({"esm.encoder.layer.0.attention.self.rotary_embeddings.inv_freq",
+                               io::DType::F32,
+                               {2},
+                               std::vector<std::byte>(8)});
+            tensors.back().set_float(0, 1.0F);  // 16^0, 16^(-1/2)
+            tensors.back().set_float(1, 0.25F);
+        });
+    const auto model = Model::load(stored.folder, {.device = "cpu"}), expected = Model::load(named.folder, {.device = "cpu"});
+    const ForwardInput input = some_text(expected->config(), 12);
+    expect_same_tensors(run_all(*model, input), run_all(*expected, input));
+    EXPECT_THAT(model->report().ignored, testing::Not(testing::Contains(HasSubstr("inv_freq"))));
+}
+
+TEST(NamedConfig, TheFactorOfPhi35MoeDependsOnTheLength) {
+    const ScratchModel folder("phimoe");
+    folder.edit_config([](json& c) { c["rope_parameters"]["long_mscale"] = 7.0; });
+    const auto model = Model::load(folder.folder, {.device = "cpu"}), fixed = Model::load(fixture("phimoe"), {.device = "cpu"});
+    const auto score = [](const Model& of, std::int64_t tokens) {
+        return run_all(of, some_text(of.config(), tokens)).tensors.at("blocks.0.attn.hook_attn_scores");
+    };
+    EXPECT_TRUE(at::equal(score(*model, 8), score(*fixed, 8))) << "up to the original length: short_mscale";
+    EXPECT_FALSE(at::equal(score(*model, 9), score(*fixed, 9))) << "beyond it: long_mscale";
 }
 
 void name_nothing(json& c) {

@@ -25,12 +25,12 @@ QLabel* effect_label(const QString& name) {
     return label;
 }
 
+}  // namespace
+
 QString signed_text(double change) {
     const QString text = figure::number_text(change, 3);
     return change > 0 && text != QLatin1String("0.000") ? u'+' + text : text;
 }
-
-}  // namespace
 
 double watched_number(const intervention::Prediction& of) {
     return std::isnan(of.difference) ? of.log_probability : of.difference;

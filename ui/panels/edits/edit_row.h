@@ -18,6 +18,8 @@ inline constexpr int effect_width = 76, edit_button_width = 26;
 /// What the effects of edits are changes of: the logit difference where the answer is watched against another token, else its
 /// log-probability.
 double watched_number(const intervention::Prediction&);
+/// "+0.123", "0.000"
+QString signed_text(double change);
 
 /// One edit: a handle to drag it to another place, on or off, its words, what it does, and a button that removes it. Below them
 /// why it has no part in the run, or what is remarkable about it.

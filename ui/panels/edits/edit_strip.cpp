@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/edits/edit_strip.h"
 
-#include "headlight/figure/core/number_text.h"
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
 
@@ -15,11 +14,6 @@ namespace headlight::ui {
 namespace {
 
 constexpr int longest_words = 28;  ///< of a chip; the tooltip has all
-
-QString signed_number(double value) {
-    const QString text = figure::value_text(value, 3);
-    return value > 0 ? u'+' + text : text;
-}
 
 }  // namespace
 
@@ -115,9 +109,9 @@ void EditStrip::show_effect() {
         if (last != found->effects.edits.rend()) {
             const intervention::Prediction &now = *last->together, &before = found->effects.unedited;
             const QString answer = found->answer.section(QStringLiteral(" − "), 0, 0);
-            words = QStringLiteral("log p %1 %2").arg(answer, signed_number(now.log_probability - before.log_probability));
+            words = QStringLiteral("log p %1 %2").arg(answer, signed_text(now.log_probability - before.log_probability));
             if (!std::isnan(now.difference))
-                words += QStringLiteral("  ·  %1 %2").arg(found->answer, signed_number(now.difference - before.difference));
+                words += QStringLiteral("  ·  %1 %2").arg(found->answer, signed_text(now.difference - before.difference));
         }
     } else if (panel_.effects().problem()) {
         words = QStringLiteral("no effects here: see B − A");

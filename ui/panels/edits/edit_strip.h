@@ -18,7 +18,6 @@ public:
     std::size_t chips() const { return chips_.size(); }
     QToolButton& chip(std::size_t line) { return *chips_.at(line).body; }
     QToolButton& remove_button(std::size_t line) { return *chips_.at(line).remove; }
-    QToolButton& add_button() { return *add_; }
     QToolButton& list_button() { return *list_; }
     /// "log p ·Mary −0.17 · ·Mary − ·John −2.67"
     QLabel& effect() { return *effect_; }

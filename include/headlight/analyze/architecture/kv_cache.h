@@ -33,26 +33,22 @@ struct KvCacheOptions {
     std::vector<std::int64_t> contexts{};  ///< empty: powers of two up to the model's context, at least 32,768
 };
 void describe(Describes<KvCacheOptions> auto& r, const auto& field) {
-    field(Field{"context", "Tokens in the cache", "tokens in the cache: 4096,32768 (default: powers of two)"}
-              .or_if_empty("4096,32768; powers of two")
-              .subject(),
+    field(Field{"context", "Tokens in the cache", "tokens in the cache: 4096,32768 (default: powers of two)"}.or_if_empty(
+              "4096,32768; powers of two"),
           r.contexts);
-    field(Field{"batch", "Texts at the same time", "texts at the same time"}.within(1, 1 << 20).subject(), r.batch);
-    field(Field{"cache-bytes", "Bytes of a number", "bytes of a kept number, 4 float32, 2 float16, 1 fp8, 0.5 int4"}
-              .within(0.125, 16)
-              .subject(),
+    field(Field{"batch", "Texts at the same time", "texts at the same time"}.within(1, 1 << 20), r.batch);
+    field(Field{"cache-bytes", "Bytes of a number", "bytes of a kept number, 4 float32, 2 float16, 1 fp8, 0.5 int4"}.within(0.125,
+                                                                                                                            16),
           r.bytes_per_element);
-    field(Field{"groups", "Key/value heads of GQA", "key/value heads of GQA, 0: the model's, or a quarter of its heads"}
-              .within(0, 1 << 16)
-              .subject(),
+    field(Field{"groups", "Key/value heads of GQA", "key/value heads of GQA, 0: the model's, or a quarter of its heads"}.within(
+              0, 1 << 16),
           r.groups);
-    field(Field{"latent", "Width of MLA's latent", "width of MLA's latent, 0: the model's, or 4 times the width of a head"}
-              .within(0, 1 << 24)
-              .subject(),
-          r.latent);
+    field(
+        Field{"latent", "Width of MLA's latent", "width of MLA's latent, 0: the model's, or 4 times the width of a head"}.within(
+            0, 1 << 24),
+        r.latent);
     field(Field{"rotary", "Width of MLA's rotary key", "width of MLA's rotary key, -1: the model's, or half the width of a head"}
-              .within(-1, 1 << 24)
-              .subject(),
+              .within(-1, 1 << 24),
           r.rotary);
 }
 

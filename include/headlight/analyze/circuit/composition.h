@@ -14,7 +14,7 @@
 namespace headlight::analyze {
 
 inline constexpr Field kFoldNorms =
-    Field{"fold-norms", "Norm gains multiplied in", "multiply the norms' gains (and centring) into the matrices"}.subject();
+    Field{"fold-norms", "Norm gains multiplied in", "multiply the norms' gains (and centring) into the matrices"};
 struct CompositionRequest {
     bool fold_norms = false;
 };

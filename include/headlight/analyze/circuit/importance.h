@@ -58,8 +58,7 @@ struct ImportanceRequest {
 void describe(Describes<ImportanceRequest> auto& r, const auto& field) {
     field(Field{"target", "Predicted token",
                 "the predicted token, or class; next: the one in the text (default: the most probable one)"}
-              .as(FieldKind::target)
-              .subject(),
+              .as(FieldKind::target),
           r.target);
     field(Field{"input", "Vectors of gradient × input",
                 "vectors of gradient x input; auto: the stream where a norm follows the embedding"},

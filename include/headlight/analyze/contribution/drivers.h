@@ -16,7 +16,7 @@ namespace headlight::analyze {
 /// Which weights of a gated MLP read the stream: the gate (hook_pre) or the linear branch (hook_pre_linear).
 enum class Branch { gate, up };
 inline constexpr Field kUpBranch =
-    Field{"up", "Linear branch of a gated MLP", "of a gated MLP the linear branch instead of the gate"}.subject();
+    Field{"up", "Linear branch of a gated MLP", "of a gated MLP the linear branch instead of the gate"};
 
 /// What drives a neuron at a position (docs/views/drivers.md): its pre-activation w_in . LN2(resid_mid) + b_in with the norm's
 /// scale as it was in the run, split over every head, MLP, embedding and bias before it. `final_bias` is the norm's bias through

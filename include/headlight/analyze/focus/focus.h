@@ -40,8 +40,7 @@ void describe(Describes<FocusOptions> auto& r, const auto& field) {
 }
 inline constexpr Field kSortIdx =
     Field{"sort-idx", "Rank of the target", "which target of a row is split, 0 the one with the largest score, 1 the second …"}
-        .within(0, 1'000'000)
-        .subject();
+        .within(0, 1'000'000);
 
 /// One term of the score. score_ij is the sum of the terms that exist.
 struct FocusTerm {

@@ -66,12 +66,9 @@ struct LogitRequest {
     bool operator==(const LogitRequest&) const = default;
 };
 void describe(Describes<LogitRequest> auto& r, const auto& field) {
-    field(Field{"token", "Token", "the token whose logit is split (default: the most probable one there)"}
-              .as(FieldKind::token)
-              .subject(),
+    field(Field{"token", "Token", "the token whose logit is split (default: the most probable one there)"}.as(FieldKind::token),
           r.token);
-    field(Field{"minus", "Difference to", "split the difference to the logit of this token"}.as(FieldKind::token).subject(),
-          r.minus);
+    field(Field{"minus", "Difference to", "split the difference to the logit of this token"}.as(FieldKind::token), r.minus);
 }
 /// Error for a token or class that does not exist.
 AttributionOptions logit_asked(const trace::Trace&, Position, const LogitRequest&);

@@ -60,16 +60,14 @@ struct LensRequest {
     std::string watch{};    ///< a token as typed; empty: what the text has
 };
 void describe(Describes<LensRequest> auto& r, const auto& field) {
-    field(Field{"at", "State of the layers", "which state of each layer is read"}.subject(), r.at);
+    field(Field{"at", "State of the layers", "which state of each layer is read"}, r.at);
     field(Field{"top", "Tokens in tables", "tokens to list for each state"}.within(1, 100'000), r.top);
     field(Field{"tuned", "Tuned lens", "a tuned lens: safetensors with N.A and N.b, or N.weight and N.bias, of each layer N"}
               .as(FieldKind::file)
-              .or_if_empty("path of a .safetensors file")
-              .subject(),
+              .or_if_empty("path of a .safetensors file"),
           r.tuned);
-    field(Field{"watch", "Watched token", "a token to list in every state (default: the next token of the text)"}
-              .as(FieldKind::token)
-              .subject(),
+    field(Field{"watch", "Watched token", "a token to list in every state (default: the next token of the text)"}.as(
+              FieldKind::token),
           r.watch);
 }
 

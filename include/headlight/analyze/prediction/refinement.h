@@ -40,13 +40,11 @@ struct RefinementRequest {
     }
 };
 void describe(Describes<RefinementRequest> auto& r, const auto& field) {
-    field(Field{"unembedding", "Without the final norm", "read vectors with the unembedding only, without the final norm"}
-              .subject(),
+    field(Field{"unembedding", "Without the final norm", "read vectors with the unembedding only, without the final norm"},
           r.unembedding);
     field(Field{"no-values", "Without the values", "skip results that need the top token of every value"}, r.no_values);
-    field(Field{"all-memories", "Of all memories", "zero agreement over all memories, not only active ones"}.subject(),
-          r.all_memories);
-    field(Field{"with-first", "Count the first token", "count each text's first token"}.subject(), r.with_first);
+    field(Field{"all-memories", "Of all memories", "zero agreement over all memories, not only active ones"}, r.all_memories);
+    field(Field{"with-first", "Count the first token", "count each text's first token"}, r.with_first);
 }
 
 /// One layer of one or many texts (Geva 2021, Figs 4 and 6 to 11; of an encoder-decoder model the target and its decoder, where

@@ -18,8 +18,7 @@ namespace headlight::analyze {
 
 inline constexpr Field kPassage =
     Field{"passage", "Passage", "a needle: FIRST-LAST by position, or words of the text; how much every head reads of it"}
-        .or_if_empty("120-140, or words of the text")
-        .subject();
+        .or_if_empty("120-140, or words of the text");
 
 /// Tokens [first, last].
 struct Passage {

@@ -43,8 +43,7 @@ struct WhyRequest {
 void describe(Describes<WhyRequest> auto& r, const auto& field) {
     field(Field{"against", "Against", "what the key is compared with: row (all other keys), no-sinks, or the position of one key"}
               .called("row|no-sinks|KEY")
-              .or_if_empty("the row, or no-sinks where sinks hold most of it")
-              .subject(),
+              .or_if_empty("the row, or no-sinks where sinks hold most of it"),
           r.against);
     field(Field{"group", "Parts", "what counts as one part"}, r.by);
     field(Field{"top", "Pairs listed", "the strongest pairs; 0: all"}.within(0, 1 << 20), r.top);

@@ -19,8 +19,8 @@ public:
     /// What a file of a run with this seed holds; its model is not needed.
     Gathered(const std::vector<std::string>& measures, const Arrays&, std::uint64_t seed);
     Gathered fresh() const;
-    /// Each of its accumulators alone, empty.
-    std::vector<Gathered> fresh_kinds() const;
+    std::size_t kinds() const noexcept { return all_.size(); }
+    Gathered fresh(std::size_t kind) const;  ///< one of its accumulators alone, empty
     void merge(const Gathered&);
     void save(Arrays&) const;
     void load(const Arrays&);  ///< into a fresh one

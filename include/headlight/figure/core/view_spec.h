@@ -35,7 +35,6 @@ struct ViewOption {
     bool next = false;      ///< of a token: also the word "next", the one that the text has there
     bool list = false;      ///< a text that lists numbers: "0,2,5-7"
     std::string example{};  ///< of a text, shown in the empty field
-    bool subject = false;   ///< what is asked, not how it is shown
     /// Whether it changes anything, as the other options are; empty: always.
     std::function<bool(const ViewState&)> relevant{};
     std::string only{};  ///< when it does: "--scheme nsa"

@@ -37,8 +37,7 @@ void describe(Describes<FocusFigureOptions> auto& r, const auto& field) {
         field(analyze::kSortIdx, r.sort_idx);
         describe(r.terms, field);
     }
-    if (has({1}))
-        field(Field{"probability", "Weights, not scores", "softmax weights in place of scores"}.subject(), r.probability);
+    if (has({1})) field(Field{"probability", "Weights, not scores", "softmax weights in place of scores"}, r.probability);
     if (has({4, 5, 6}))
         field(
             Field{"include-first-row", "Count the first token", "count row 0 of a causal model, which can only attend to itself"},
@@ -62,8 +61,8 @@ struct HeadScatterOptions {
     std::string title{}, words{};  ///< of a map: in place of the axes' names, and what it is of; both axes have the same unit
 };
 void describe(Describes<HeadScatterOptions> auto& r, const auto& field) {
-    field(Field{"x", "To the right", "measure to the right"}.as(FieldKind::measure).subject(), r.x);
-    field(Field{"y", "Upwards", "measure upwards"}.as(FieldKind::measure).subject(), r.y);
+    field(Field{"x", "To the right", "measure to the right"}.as(FieldKind::measure), r.x);
+    field(Field{"y", "Upwards", "measure upwards"}.as(FieldKind::measure), r.y);
     field(Field{"color", "Colour", "what the colour shows"}.as(FieldKind::measure), r.color);
 }
 /// Error names a measure that does not exist, and those that do.

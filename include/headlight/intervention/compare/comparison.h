@@ -50,8 +50,7 @@ struct CompareOptions {
 };
 void describe(Describes<CompareOptions> auto& r, const auto& field) {
     field(Field{"without-first", "Without the first key",
-                "leave out the first key, on which much attention rests, and renormalise the others"}
-              .subject(),
+                "leave out the first key, on which much attention rests, and renormalise the others"},
           r.without_first);
 }
 

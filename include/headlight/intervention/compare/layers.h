@@ -35,9 +35,9 @@ struct LayerOptions {
     bool operator==(const LayerOptions&) const = default;
 };
 void describe(Describes<LayerOptions> auto& r, const auto& field) {
-    field(Field{"similarity", "Similarity", "how streams are compared"}.subject(), r.kind);
-    field(Field{"with-first", "With position 0", "include position 0"}.subject(), r.with_first);
-    field(Field{"within-first", "A with itself", "compare A with itself"}.subject(), r.within_first);
+    field(Field{"similarity", "Similarity", "how streams are compared"}, r.kind);
+    field(Field{"with-first", "With position 0", "include position 0"}, r.with_first);
+    field(Field{"within-first", "A with itself", "compare A with itself"}, r.within_first);
 }
 struct LayerSimilarity {
     Eigen::MatrixXd values;  ///< [state of a, state of b]: before layer 0, then after each layer

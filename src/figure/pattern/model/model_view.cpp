@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/heads_text.h"
-#include "figure/core/weight_name.h"
+#include "figure/pattern/weight_name.h"
 #include "figure/pattern/model/model_view_figure.h"
 #include "headlight/analyze/contribution/value_mix.h"
 

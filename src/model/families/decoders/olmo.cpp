@@ -17,7 +17,7 @@ ModelConfig parse_olmo(const ConfigReader& json) {
     return c;
 }
 
-ModelConfig parse_behind(const ConfigReader& json, double theta) {
+ModelConfig parse_post_normed(const ConfigReader& json, double theta) {
     ModelConfig c = llama_config(json, {.epsilon = 1e-5, .rope_theta = theta});
     c.query_bias = json.flag("attention_bias", false);
     c.input_norm = false;
@@ -26,11 +26,11 @@ ModelConfig parse_behind(const ConfigReader& json, double theta) {
     return c;
 }
 
-ModelConfig parse_olmo2(const ConfigReader& json) { return parse_behind(json, 10000.0); }
+ModelConfig parse_olmo2(const ConfigReader& json) { return parse_post_normed(json, 10000.0); }
 
 ModelConfig parse_olmo3(const ConfigReader& json) {
     constexpr double theta = 500000.0;
-    ModelConfig c = parse_behind(json, theta);
+    ModelConfig c = parse_post_normed(json, theta);
     const bool windows = json.has("sliding_window") || !json.mentions("sliding_window");
     const std::int64_t window = windows ? json.size({"sliding_window"}, kMaxContext, 4096) : 0;
     read_layer_types(json, c, window, [](std::int64_t layer) { return (layer + 1) % 4 != 0; });
