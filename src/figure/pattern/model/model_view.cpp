@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/heads_text.h"
-#include "figure/pattern/weight_name.h"
 #include "figure/pattern/model/model_view_figure.h"
+#include "figure/pattern/weight_name.h"
 #include "headlight/analyze/contribution/value_mix.h"
 
 #include <algorithm>
