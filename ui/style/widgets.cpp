@@ -6,6 +6,7 @@
 #include <QBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QTableWidget>
 #include <QToolButton>
@@ -53,6 +54,12 @@ QToolButton* quiet_button(const char* icon_name, const QString& name, const QStr
     button->setFocusPolicy(Qt::TabFocus);
     button->setAccessibleName(name);
     button->setToolTip(tip);
+    return button;
+}
+
+QPushButton* link_button(const QString& text) {
+    auto* button = new QPushButton(text);
+    button->setProperty("kind", "link");
     return button;
 }
 

@@ -15,6 +15,7 @@
 class QBoxLayout;
 class QHBoxLayout;
 class QLabel;
+class QPushButton;
 class QScrollArea;
 class QTableWidget;
 class QToolButton;
@@ -36,6 +37,9 @@ QLabel* wrapped_label(const char* role, const QString& text = {});
 
 /// A flat button with an icon that Tab reaches; `name` is for screen readers.
 QToolButton* quiet_button(const char* icon_name, const QString& name, const QString& tip);
+
+/// A button that looks like a link.
+QPushButton* link_button(const QString& text);
 
 /// Scrolls its content upwards and downwards alone; no frame, no stop for Tab.
 QScrollArea* scroll_area(QWidget* content);

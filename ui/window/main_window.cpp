@@ -232,6 +232,7 @@ void MainWindow::connect_parts() {
     connect(&prompt_bar_->edit_button(), &QPushButton::clicked, &action(Command::edits), &QAction::trigger);
     connect(&model_page_->pane(), &ViewPane::figure_changed, this, &MainWindow::refresh_actions);
     connect(&model_page_->pane().canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
+    connect(inspector_, &Inspector::why_asked, this, [this] { show_view("why"); });
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
     connect(&tools_->side(), &SideSwitch::end_asked, this,
             [this] { action(document_->options().other.on ? Command::compare_stop : Command::edits_switch).trigger(); });
@@ -328,7 +329,11 @@ void MainWindow::show_view(const View& view) {
     active_pane().canvas().setFocus();
 }
 
-void MainWindow::show_description() { inspector_->set_view_description(active_pane().description()); }
+void MainWindow::show_description() {
+    const OpenViews& views = document_->views();
+    inspector_->set_view(right_active_ && views.split && !both_sides() ? views.right : views.left);
+    inspector_->set_view_description(active_pane().description());
+}
 
 void MainWindow::show_failure(const Failure& failure) {
     errors_->show_failure(failure);

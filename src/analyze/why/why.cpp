@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -335,6 +336,7 @@ WhyList listed(const Why& why, std::int64_t count) {
         listed_amounts += std::abs(x);
         (x > 0 ? out.rest_for : out.rest_from) -= x;
     }
+    out.all = why.advantages.sum();
     out.share = listed_amounts / all;
     out.opposing = all / std::abs(why.advantage);
     out.others = std::ssize(sorted) - std::ssize(pairs);
@@ -342,6 +344,27 @@ WhyList listed(const Why& why, std::int64_t count) {
     for (double held = 0; out.half < std::ssize(sorted) && held < positive / 2; ++out.half)
         held += sorted[static_cast<std::size_t>(out.half)];
     return out;
+}
+
+bool WhyList::holds_little() const { return std::isfinite(listed / all) && share < 0.25; }
+
+bool WhyList::sums_to_other() const {
+    const double held = listed / all;
+    return std::isfinite(held) && (held < 0.5 || held > 1.5);
+}
+
+std::vector<Eigen::Index> by_amount(const Eigen::VectorXd& sums) {
+    std::vector<Eigen::Index> order(static_cast<std::size_t>(sums.size()));
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, std::greater(), [&](Eigen::Index part) { return std::abs(sums[part]); });
+    return order;
+}
+
+double share_of_largest(const Eigen::VectorXd& sums, std::int64_t count) {
+    const std::vector<Eigen::Index> order = by_amount(sums);
+    double held = 0;
+    for (std::size_t i = 0; i < order.size() && static_cast<std::int64_t>(i) < count; ++i) held += std::abs(sums[order[i]]);
+    return held / sums.cwiseAbs().sum();
 }
 
 Why why(const trace::Trace& trace, const WhyOptions& o, const CancelToken& cancel) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Differences of views that are not of patterns.
 #include "figure/compare/compare_views.h"
-#include "figure/core/part_name.h"
 #include "figure/core/view_fields.h"
 #include "figure/pattern/matrix/matrix_view.h"
 #include "figure/table/table_figure.h"
@@ -9,6 +8,7 @@
 #include "headlight/analyze/prediction/outputs.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/base/error.h"
+#include "headlight/figure/core/part_name.h"
 #include "headlight/model/classes.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "figure/core/part_name.h"
+#include "headlight/figure/core/part_name.h"
 
 namespace headlight::figure {
 

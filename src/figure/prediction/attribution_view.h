@@ -3,7 +3,6 @@
 #pragma once
 
 #include "figure/core/own_scale.h"
-#include "figure/core/part_name.h"
 #include "figure/core/wrapped.h"
 #include "figure/prediction/prediction_views.h"
 #include "figure/prediction/token_lines.h"
@@ -11,6 +10,7 @@
 #include "headlight/analyze/prediction/attribution.h"
 #include "headlight/figure/core/figure.h"
 #include "headlight/figure/core/fixed_text.h"
+#include "headlight/figure/core/part_name.h"
 
 namespace headlight::figure {
 

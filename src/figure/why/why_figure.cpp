@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/why/why_figure.h"
 
-#include "figure/core/part_name.h"
 #include "figure/core/wrapped.h"
+#include "headlight/figure/core/part_name.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,6 @@ namespace {
 constexpr double why_cell_width = 40, why_cell_height = 26, why_bar = 80, why_number = 44, why_sum_height = 48, why_line = 22,
                  why_sentences = 360, why_gap = 28;
 constexpr std::size_t least_why_columns = 3;
-/// Below them a list of pairs holds too little of the sum to be a story (docs/views/why.md).
-constexpr double least_listed_share = 0.25, least_listed_sum = 0.5, most_listed_sum = 1.5;
 
 const QFont& why_font() { return ui_font(12); }
 const QFont& why_small() { return ui_font(10.5); }
@@ -128,15 +126,14 @@ QSizeF WhyFigure::place(QSizeF available, const Style&, const Selection&) {
         beside ? QRectF(page_margin + map_width + why_gap, top - column_room_ - 8, why_sentences, sentence_rows())
                : QRectF(page_margin, map_bottom + 12, std::min(why_sentences + 120, width - 2 * page_margin), sentence_rows());
     const analyze::WhyList& list = data_.list;
-    const double held = list.listed / w.advantages.sum();
     verdict_.clear();
-    if (std::isfinite(held) && (list.share < least_listed_share || held < least_listed_sum || held > most_listed_sum))
+    if (list.holds_little() || list.sums_to_other())
         verdict_ =
-            wrapped(list.share < least_listed_share
+            wrapped(list.holds_little()
                         ? QStringLiteral("No short story by pair: these hold %1 % of what adds up here. See the sums by part.")
                               .arg(std::lround(100 * list.share))
                         : QStringLiteral("No short story by pair: these add up to %1, all pairs to %2. See the sums by part.")
-                              .arg(decimal_text(list.listed), decimal_text(w.advantages.sum())),
+                              .arg(decimal_text(list.listed), decimal_text(list.all)),
                     why_font(), sentences_.width());
     const double bottom = std::max(map_bottom, sentences_.bottom() + 16 * static_cast<double>(verdict_.size()));
     return {beside ? 2 * page_margin + map_width + why_gap + why_sentences : width, bottom + 12};

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "figure/core/part_name.h"
 #include "figure/core/view_fields.h"
 #include "figure/core/view_tables.h"
 #include "figure/why/why_figure.h"
 #include "figure/why/why_views.h"
+#include "headlight/figure/core/part_name.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 namespace headlight::figure {
 namespace {
@@ -16,9 +14,7 @@ constexpr std::size_t most_why_lines = 12;
 
 /// The strongest parts of a side, and the rest of them together.
 std::vector<WhyLine> lines_of(const std::vector<analyze::StreamPart>& parts, const Eigen::VectorXd& sums) {
-    std::vector<Eigen::Index> order(parts.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, [&](Eigen::Index a, Eigen::Index b) { return std::abs(sums[a]) > std::abs(sums[b]); });
+    const std::vector<Eigen::Index> order = analyze::by_amount(sums);
     std::vector<WhyLine> lines;
     const std::size_t own = parts.size() <= most_why_lines + 1 ? parts.size() : most_why_lines;
     for (std::size_t i = 0; i < order.size(); ++i) {

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The numbers beside the figure: which are there, and what they are of.
+#include "headlight/analyze/prediction/predictions.h"
+#include "headlight/base/numbers.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/document/subject.h"
 #include "ui/style/typeset.h"
 
 #include <QLabel>
+#include <QPushButton>
+
+#include <algorithm>
+#include <cmath>
 
 namespace headlight::ui {
 namespace inspector_test {
@@ -28,14 +35,21 @@ TEST(Typeset, TurnsFormulasIntoSumsAndIndices) {
 TEST_F(WindowTest, WithoutPinsTheInspectorListsWhatThisTextHasOfTheHead) {
     window.document().selection().clear_pins();
     ASSERT_TRUE(settle());
+    EXPECT_EQ(rows_of(window.inspector()).size(), 5u) << "what heads are called after";
+    QPushButton& all = window.inspector().all_measures();
+    const int number = all.text().split(u' ').at(1).toInt();
+    QTest::mouseClick(&all, Qt::LeftButton);
     const auto rows = rows_of(window.inspector());
     EXPECT_GT(rows.size(), 20u);
+    EXPECT_EQ(rows.size(), std::size_t(number));
     for (const NumberRow* row : rows) EXPECT_NE(row->shown(), QStringLiteral("–")) << row->text().toStdString();
     const NumberRow* induction = window.inspector().row(QStringLiteral("induction score"));
     ASSERT_TRUE(induction);
     EXPECT_TRUE(induction->shown().endsWith(QStringLiteral(", n = 3"))) << induction->shown().toStdString();
     EXPECT_FALSE(window.inspector().row(QStringLiteral("share on [SEP]"))) << "a causal model has none";
     EXPECT_TRUE(window.inspector().row(QStringLiteral("entropy"))->toolTip().contains(QStringLiteral("Σ")));
+    QTest::mouseClick(&all, Qt::LeftButton);  // it is a setting
+    EXPECT_EQ(rows_of(window.inspector()).size(), 5u);
 }
 
 /// Its layout takes too long for every head that the pointer passes over.
@@ -59,6 +73,7 @@ TEST_F(WindowTest, KeysThatTheQueryCannotAttendToAreNotListed) {
     next.pinned_keys.clear();
     window.document().selection().set(next);
     ASSERT_TRUE(settle());
+    window.inspector().kind().set_folded(true);
     EXPECT_EQ(rows_of(window.inspector()).size(), 2u) << "itself and the first token";
 }
 
@@ -84,6 +99,98 @@ TEST_F(WindowTest, WithWordsTheInspectorSaysWhichNumbersAreOfWords) {
     for (const QLabel* label : window.inspector().findChildren<QLabel*>())
         said |= label->isVisible() && label->text().contains(QStringLiteral("not of the words"));
     EXPECT_TRUE(said);
+}
+
+TEST_F(WindowTest, ThePinnedPairSaysWhoWroteItsQueryAndItsKey) {
+    const HeadId head{Layer(5), Head(7)};
+    ASSERT_TRUE(
+        retype(QStringLiteral("A ship of grey stones crossed the narrow garden while nine merchants counted silver "
+                              "buttons under a broken lamp and Martha whistled. A ship of grey")));
+    window.document().selection().pin_pair(head, Position(33), Position(5));
+    ASSERT_TRUE(settle());
+    const trace::Trace& trace = *window.document().trace();
+    const analyze::Why why = analyze::why(trace, analyze::why_options(trace, head, Position(33), Position(5), {}));
+    const auto sum = [&](const char* name) {
+        QCoreApplication::processEvents();  // rows are shown by an event
+        const NumberRow* row = window.inspector().row(QString::fromUtf8(name));
+        return row && row->isVisible() ? row->exact().toDouble() : kNaN;
+    };
+    const auto of_key = [&](std::int64_t layer, std::int64_t index) {
+        const auto found = std::ranges::find(why.key_parts, analyze::StreamPart{analyze::Component::head, layer, index});
+        return why.key_sums[found - why.key_parts.begin()];
+    };
+    // The four largest writers of the key by docs/views/why.md's example; the query's are the embedding's MLP and more.
+    EXPECT_NEAR(sum("L1H0"), of_key(1, 0), 1e-6);
+    EXPECT_NEAR(sum("L3H0"), of_key(3, 0), 1e-6);
+    EXPECT_NEAR(sum("L2H0"), of_key(2, 0), 1e-6);
+    EXPECT_GT(sum("L1H0"), sum("L3H0"));
+    EXPECT_NEAR(sum("L0 MLP"), why.query_sums.maxCoeff(), 1e-6);
+    // Not of the pair under the pointer, and nothing while it is folded.
+    window.document().selection().hover(std::nullopt, Position(33), Position(4));
+    ASSERT_TRUE(settle());
+    EXPECT_TRUE(std::isnan(sum("L1H0")));
+    window.document().selection().clear_hover();
+    ASSERT_TRUE(settle());
+    EXPECT_NEAR(sum("L1H0"), of_key(1, 0), 1e-6);
+    QTest::mouseClick(&window.inspector().writers().heading(), Qt::LeftButton);
+    EXPECT_TRUE(std::isnan(sum("L1H0")));
+    window.document().selection().pin_pair(head, Position(33), Position(4));
+    ASSERT_TRUE(settle());
+    QTest::mouseClick(&window.inspector().writers().heading(), Qt::LeftButton);
+    ASSERT_TRUE(settle());
+    EXPECT_FALSE(rows_of(window.inspector()).empty());
+    EXPECT_FALSE(std::isnan(sum("L0 MLP"))) << "asked again when it is unfolded";
+}
+
+TEST_F(WindowTest, OfTwoRunsTheWritersThatDifferStandInColumns) {
+    const HeadId head{Layer(5), Head(7)};
+    window.document().selection().pin_pair(head, Position(12), Position(3));
+    window.document().set_edits({.lines = {{QStringLiteral("zero L3H0")}}});
+    ASSERT_TRUE(settle());
+    ASSERT_TRUE(wait_for([&] { return window.document().beside() && window.jobs().idle(); }));
+    const NumberRow* row = window.inspector().row(QStringLiteral("L3H0"));
+    ASSERT_TRUE(row) << "the head that B lacks differs most";
+    ASSERT_EQ(row->columns().size(), 3);
+    const QStringList exact = row->exact().split(u'\t');
+    EXPECT_NEAR(exact.at(1).toDouble(), 0, 1e-6);
+    EXPECT_NEAR(exact.at(2).toDouble(), -exact.at(0).toDouble(), 1e-6);
+}
+
+TEST_F(WindowTest, TheLinkOfTheWritersOpensTheViewOfThatWeight) {
+    window.document().selection().pin_pair({Layer(5), Head(7)}, Position(12), Position(3));
+    ASSERT_TRUE(settle());
+    const auto links = window.inspector().writers().findChildren<QPushButton*>();
+    const auto open = std::ranges::find(links, QStringLiteral("open Why"), [](const QPushButton* b) { return b->text(); });
+    ASSERT_NE(open, links.end());
+    QTest::mouseClick(*open, Qt::LeftButton);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(window.document().views().left, "why");
+}
+
+TEST_F(WindowTest, ViewsOfAPredictionSayWhatIsPredictedThere) {
+    figure::Selection next = window.document().selection().get();
+    next.pinned_queries = {Position(12)};
+    next.pinned_keys.clear();
+    window.document().selection().set(next);
+    ASSERT_TRUE(settle());
+    const auto shown = [&](const QString& name) {
+        const NumberRow* row = window.inspector().row(name);
+        return row && row->isVisible() ? row->exact().toDouble() : kNaN;
+    };
+    const trace::Trace& trace = *window.document().trace();
+    const analyze::TokenPrediction there = analyze::predictions(trace)[12];
+    const auto name = [&](std::int64_t id) { return QString::fromStdString(text::token_label(*trace.tokenizer(), id)); };
+    EXPECT_TRUE(std::isnan(shown(name(there.next[0].id)))) << "the view is about attention";
+    ASSERT_TRUE(show_view("lens"));
+    QCoreApplication::processEvents();
+    for (std::size_t i = 0; i < 5; ++i) EXPECT_NEAR(shown(name(there.next[i].id)), double(there.next[i].probability), 1e-6) << i;
+    EXPECT_TRUE(window.inspector().kind().isVisible());
+    EXPECT_FALSE(window.inspector().row(QStringLiteral("rank of %1").arg(name(there.next[7].id))));
+    window.document().edit_options([&](ViewOptions& o) { set_subject(o, Subject::answer, std::to_string(there.next[7].id)); });
+    ASSERT_TRUE(settle());
+    QCoreApplication::processEvents();
+    EXPECT_EQ(shown(QStringLiteral("rank of %1").arg(name(there.next[7].id))), 8);
+    EXPECT_NEAR(shown(name(there.next[7].id)), double(there.next[7].probability), 1e-6);
 }
 
 /// Bars give way to numbers and names.

@@ -13,9 +13,11 @@
 #include "ui/style/typeset.h"
 #include "ui/style/widgets.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QSettings>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -35,6 +37,8 @@ QLabel* label(const char* role, double size, int weight = QFont::Normal) {
 }
 
 constexpr std::size_t most_keys = 8;
+const QString all_measures_setting = QStringLiteral("inspector/all_measures"),
+              whole_story_setting = QStringLiteral("inspector/whole_story");
 
 }  // namespace
 
@@ -42,6 +46,8 @@ Inspector::Inspector(Document& document, Jobs& jobs, QWidget* parent) : QWidget(
     setObjectName(QStringLiteral("Inspector"));
     setAccessibleName(QStringLiteral("Inspector"));
     setAttribute(Qt::WA_StyledBackground);
+    shows_all_measures_ = QSettings().value(all_measures_setting, false).toBool();
+    whole_story_ = QSettings().value(whole_story_setting, false).toBool();
     build();
     story_pause_.setSingleShot(true);
     story_pause_.setInterval(100);
@@ -63,11 +69,11 @@ Inspector::Inspector(Document& document, Jobs& jobs, QWidget* parent) : QWidget(
 
 void Inspector::build() {
     auto* outer = new_column(this, {0, 0, 0, 0});
-    auto* content = new QWidget;
-    content->setProperty("role", "clear");
-    QScrollArea* area = scroll_area(content);
+    content_ = new QWidget;
+    content_->setProperty("role", "clear");
+    QScrollArea* area = scroll_area(content_);
     outer->addWidget(area);
-    auto* column = new_column(content, {16, 10, 16, 0});
+    auto* column = new_column(content_, {16, 10, 16, 0});
     // The margin gives the bar its room, so that numbers do not shift when it comes.
     const QScrollBar* bar = area->verticalScrollBar();
     connect(bar, &QScrollBar::rangeChanged, column, [column, bar](int least, int most) {
@@ -112,13 +118,29 @@ void Inspector::build() {
     pair->addLayout(right);
     column->addWidget(card_);
 
-    rows_ = new QWidget;
-    rows_->setProperty("role", "clear");
-    rows_layout_ = new QVBoxLayout(rows_);
-    rows_layout_->setContentsMargins(0, 0, 0, 0);
-    rows_layout_->setSpacing(0);
-    column->addWidget(rows_);
-
+    answer_ = new NumberRows;
+    rows_ = new NumberRows;
+    writers_ = new NumberRows;
+    update_ = new NumberRows;
+    kind_ = new NumberRows;
+    answer_section_ = new Section(QStringLiteral("What it predicts"), QStringLiteral("answer"), answer_);
+    writers_section_ = new Section(QStringLiteral("Who wrote this"), QStringLiteral("writers"), writers_);
+    update_section_ = new Section(QStringLiteral("What the head writes"), QStringLiteral("update"), update_);
+    auto* kind = new QWidget;
+    kind->setProperty("role", "clear");
+    auto* kinds = new_column(kind, {0, 0, 0, 0}, 0);
+    all_measures_ = link_button({});
+    kinds->addWidget(kind_);
+    kinds->addWidget(all_measures_, 0, Qt::AlignLeft);
+    kind_section_ = new Section(QStringLiteral("What kind of head"), QStringLiteral("kind"), kind);
+    add_widgets(*column, {answer_section_, rows_, writers_section_, update_section_, kind_section_});
+    connect(all_measures_, &QPushButton::clicked, this, [this] {
+        shows_all_measures_ = !shows_all_measures_;
+        QSettings().setValue(all_measures_setting, shows_all_measures_);
+        show_kind();
+    });
+    content_->installEventFilter(this);
+    connect(writers_section_, &Section::fold_changed, this, &Inspector::ask_writers);
     column->addStretch(1);
 
     // Below the numbers and outside their scroll area.
@@ -137,24 +159,47 @@ void Inspector::build() {
     story_->setTextFormat(Qt::RichText);
     story_->setWordWrap(true);
     story_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    lines->addWidget(story_title_);
+    auto* heading = new QHBoxLayout;
+    more_ = link_button(QStringLiteral("more"));
+    heading->addWidget(story_title_);
+    heading->addStretch(1);
+    heading->addWidget(more_);
+    lines->addLayout(heading);
     lines->addWidget(story_);
+    connect(more_, &QPushButton::clicked, this, [this] {
+        whole_story_ = !whole_story_;
+        QSettings().setValue(whole_story_setting, whole_story_);
+        fit_story();
+    });
     lines->addStretch(1);
     story_area_ = scroll_area(told);
     outer->addWidget(story_area_);
 }
 
-/// As high as its text, at most two fifths of the panel.
+/// The whole text where there is room for it, at most two fifths of the panel; else two lines, unless more was asked for.
 void Inspector::fit_story() {
     const QMargins around = story_area_->widget()->layout()->contentsMargins();
-    const int text = story_->heightForWidth(std::max(60, width() - around.left() - around.right()));
-    const int all = text + story_title_->sizeHint().height() + 6 + around.top() + around.bottom();
-    story_area_->setFixedHeight(std::min(all, height() * 2 / 5));
+    const int text = std::max(0, story_->heightForWidth(std::max(60, width() - around.left() - around.right())));
+    const int heading =
+        std::max(story_title_->sizeHint().height(), more_->sizeHint().height()) + 6 + around.top() + around.bottom();
+    const int most = height() * 2 / 5, lines = 2 * story_->fontMetrics().lineSpacing();
+    const bool fits = heading + text <= std::min(most, height() - content_->sizeHint().height());
+    const bool whole = whole_story_ || fits || text <= lines;
+    more_->setVisible(!fits && text > lines);
+    more_->setText(whole ? QStringLiteral("less") : QStringLiteral("more"));
+    story_->setFixedHeight(whole ? text : lines);
+    story_area_->setFixedHeight(std::min(heading + (whole ? text : lines), most));
 }
 
 void Inspector::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     fit_story();
+}
+
+/// The sections take another height.
+bool Inspector::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == content_ && event->type() == QEvent::LayoutRequest) fit_story();
+    return QWidget::eventFilter(watched, event);
 }
 
 void Inspector::set_view_description(const QString& text) {
@@ -205,7 +250,8 @@ void Inspector::refresh() {
         jobs_.cancel(Jobs::Lane::inspector);
         asked_.reset();
         chains_ = {};
-        clear_rows();
+        rows_->start(false);
+        for (Section* section : {answer_section_, writers_section_, update_section_, kind_section_}) section->hide();
         show_card();
         show_story_soon();
         Q_EMIT shown();
@@ -214,24 +260,44 @@ void Inspector::refresh() {
     const figure::Selection& s = document_.selection().get();
     const HeadId head = s.hover_head.value_or(s.focus);
     const auto beside = document_.beside();
-    const Asked asked{
-        trace, head, s.query(), s.key(), fitted(document_.options().pattern, *trace), beside, document_.shown_side()};
+    const Asked asked{trace,
+                      head,
+                      s.query(),
+                      s.key(),
+                      fitted(document_.options().pattern, *trace),
+                      beside,
+                      document_.shown_side(),
+                      !s.hover_query && !s.hover_key && !s.hover_head,
+                      question()};
     if (asked_ == asked) return;
     asked_ = asked;
     show_card();
     show_story_soon();
+    show_kind();
     if (!asked.query) {
-        jobs_.cancel(Jobs::Lane::inspector);
         chains_ = {};
-        show_head();
-        return;
+        rows_->start(false);
+        rows_->add_note(QStringLiteral("Click a token to pin it as the query; Shift+click pins a key."));
+        for (Section* section : {writers_section_, update_section_}) section->hide();
+        if (!asked.question) {
+            jobs_.cancel(Jobs::Lane::inspector);
+            show_answer({});
+            return Q_EMIT shown();
+        }
     }
     jobs_.start(Jobs::Lane::inspector, QStringLiteral("Computing details"),
                 [this, asked](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
+                    std::function<void()> show = [] {};
                     // A saved trace has the weight of a pair, but not its terms.
                     if (asked.key && model::has_weights(*asked.trace->model()))
-                        return [this, chains = chains_of(asked, cancel)] { show_chain(chains); };
-                    return [this, keys = keys_of(asked)] { show_keys(keys); };
+                        show = [this, chains = chains_of(asked, cancel)] { show_chain(chains); };
+                    else if (asked.query)
+                        show = [this, keys = keys_of(asked)] { show_keys(keys); };
+                    return [this, show, answer = answer_of(asked, cancel)] {
+                        show_answer(answer);
+                        show();
+                        Q_EMIT shown();
+                    };
                 });
 }
 
@@ -262,20 +328,29 @@ std::vector<Weighed> row_of(const trace::Trace& trace, HeadId head, Position que
 
 }  // namespace
 
+std::optional<std::pair<Position, Position>> Inspector::pair_in_b(const Asked& asked) {
+    if (!asked.beside) return std::nullopt;
+    const trace::Trace& b = *asked.beside->pair->b;
+    const figure::SidePlaces places(*asked.beside);
+    const auto query = places.query_in_b(*asked.query), key = places.key_in_b(*asked.key);
+    if (!query || !key || !has_head(b, asked.head) || !model::has_weights(*b.model())) return std::nullopt;
+    return std::pair(*query, *key);
+}
+
 Inspector::Chains Inspector::chains_of(const Asked& asked, const CancelToken& cancel) {
     constexpr std::int64_t top = 5;
     Chains out;
     out.a = analyze::pair_chain(*asked.trace, asked.head, *asked.query, *asked.key, top, cancel);
     out.figure_a = in_figure(*asked.trace, asked.head, *asked.query, *asked.key, asked.pattern);
     if (!asked.beside) return out;
+    const auto pair = pair_in_b(asked);
+    if (!pair) return out;
     const trace::Trace& b = *asked.beside->pair->b;
-    const figure::SidePlaces places(*asked.beside);
-    const auto query = places.query_in_b(*asked.query), key = places.key_in_b(*asked.key);
-    if (!query || !key || !has_head(b, asked.head) || !model::has_weights(*b.model())) return out;
-    out.b = analyze::pair_chain(b, asked.head, *query, *key, top, cancel);
+    const auto [query, key] = *pair;
+    out.b = analyze::pair_chain(b, asked.head, query, key, top, cancel);
     out.b->query = *asked.query;  // of the pair as A numbers it
     out.b->key = *asked.key;
-    out.figure_b = in_figure(b, asked.head, *query, *key, fitted(asked.pattern, b));
+    out.figure_b = in_figure(b, asked.head, query, key, fitted(asked.pattern, b));
     return out;
 }
 

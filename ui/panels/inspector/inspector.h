@@ -2,43 +2,60 @@
 #pragma once
 
 #include "headlight/analyze/pattern/pair_chain.h"
+#include "headlight/analyze/why/why.h"
 #include "ui/document/document.h"
-#include "ui/panels/inspector/number_row.h"
+#include "ui/panels/inspector/number_rows.h"
+#include "ui/panels/inspector/section.h"
 
 #include <QFrame>
 #include <QLabel>
+#include <QPushButton>
 #include <QTimer>
 #include <QToolButton>
 
 class QScrollArea;
-class QVBoxLayout;
 
 namespace headlight::ui {
 
 /// The right dock: how the weight of the pinned or hovered pair comes about, number by number; without a key the keys that
-/// the query attends to most; without a query the measures of the head. Beside a second run all numbers stand in columns: A, B
-/// and B − A. What is seen is explained below, always in sight.
+/// the query attends to most. Sections below it, which fold: who wrote a pinned pair, what the head writes there, what kind of
+/// head it is. With a second run all numbers stand in columns: A, B and B − A. What is seen is explained at the foot, always in
+/// sight.
 class Inspector : public QWidget {
     Q_OBJECT
 public:
     Inspector(Document&, Jobs&, QWidget* parent = nullptr);
 
-    /// The description of the active view.
+    /// The active view, and its description.
+    void set_view(const View&);
     void set_view_description(const QString&);
     /// Of the run that the views show; of a difference A's.
     const std::optional<analyze::PairChain>& chain() const;
+    /// Of any section.
     NumberRow* row(const QString& name) const;
+    Section& writers() { return *writers_section_; }
+    Section& kind() { return *kind_section_; }
+    QPushButton& all_measures() { return *all_measures_; }
+    QPushButton& more() { return *more_; }
     /// As the card shows them; empty outside of the text.
     QString query_token(Position) const;
     QString key_token(Position) const;
 
 Q_SIGNALS:
     void shown();
+    /// The pinned weight, explained part by part.
+    void why_asked();
 
 protected:
     void resizeEvent(QResizeEvent*) override;
+    bool eventFilter(QObject*, QEvent*) override;
 
 private:
+    struct Question {
+        Position at;
+        std::string typed;  ///< names the answer; empty: the likeliest
+        bool operator==(const Question&) const = default;
+    };
     struct Asked {
         std::shared_ptr<const trace::Trace> trace;
         HeadId head;
@@ -46,12 +63,11 @@ private:
         analyze::PatternOptions pattern;
         std::shared_ptr<const figure::Beside> beside;
         figure::Side side = figure::Side::a;
+        bool pinned = false;               ///< the pair is the pinned one, and not that under the pointer
+        std::optional<Question> question;  ///< of a view that asks about an answer
         bool operator==(const Asked&) const = default;
     };
-    /// In A and in B; NaN: not there.
-    struct Numbers {
-        double a = 0, b = 0;
-    };
+    using Numbers = NumberRows::Numbers;
     struct LooksAt {
         QString name;
         Numbers weight;
@@ -70,23 +86,38 @@ private:
         std::optional<InFigure> figure_a, figure_b;
     };
     static Chains chains_of(const Asked&, const CancelToken&);
+    /// The likeliest outputs, and the one that is asked about.
+    struct Answer {
+        std::vector<LooksAt> likeliest;
+        Numbers entropy, rank;  ///< rank: of the asked one, from 1
+        std::optional<LooksAt> asked;
+    };
+    std::optional<Question> question() const;
+    static std::optional<Answer> answer_of(const Asked&, const CancelToken&);
+    void show_answer(const std::optional<Answer>&);
     static std::vector<LooksAt> keys_of(const Asked&);
+    /// What wrote the query and the key, in A and in B, or why that cannot be said.
+    struct Writers {
+        std::optional<analyze::Why> a, b;
+        QString problem;
+    };
+    static Writers writers_of(const Asked&, const CancelToken&);
+    /// The pair of A's positions in B, where B has both tokens and the head.
+    static std::optional<std::pair<Position, Position>> pair_in_b(const Asked&);
     void build();
     void refresh();
-    void show_head();
     void show_chain(const Chains&);
+    void show_update(const Chains&);
     void show_promoted(const analyze::PairChain&, const QString& in);
     void show_keys(const std::vector<LooksAt>&);
+    void ask_writers();
+    void show_writers(const Writers&);
+    void add_side(const Writers&, bool of_query, std::size_t most);
+    void show_kind();
     void show_card();
     void show_story();
     void show_story_soon();
-    void clear_rows();
-    NumberRow* add_row(const QString& name, const QString& shown, const QString& exact);
-    NumberRow* add_numbers(const QString& name, Numbers, const QString& definition, QString (*text)(double) = number_text);
-    void end_rows();
     bool compares() const { return asked_ && asked_->beside; }
-    void add_rule();
-    void add_note(const QString& text, int weight = 400);
     void fit_story();
 
     Document& document_;
@@ -95,8 +126,12 @@ private:
     QToolButton* pinned_;
     QFrame *card_, *story_rule_;
     QScrollArea* story_area_;
-    QWidget* rows_;
-    QVBoxLayout* rows_layout_;
+    QWidget* content_;
+    NumberRows *answer_, *rows_, *writers_, *update_, *kind_;
+    Section *answer_section_, *writers_section_, *update_section_, *kind_section_;
+    QPushButton *all_measures_, *more_;
+    bool shows_all_measures_ = false, whole_story_ = false;
+    View view_ = figure::view_id(0);
     QString view_description_;
     QTimer story_pause_;
     std::optional<Asked> asked_;

@@ -25,6 +25,8 @@ QString aligned_text(double value, int digits) {
     return QString::number(value, 'f', digits).replace('-', QChar(0x2212));
 }
 
+QString signed_aligned_text(double value) { return (value > 0 ? QStringLiteral("+") : QString()) + aligned_text(value); }
+
 QString exact_text(double value) { return QString::number(value, 'g', 9); }
 
 NumberRow::NumberRow(const QString& name, QWidget* parent) : QAbstractButton(parent) {

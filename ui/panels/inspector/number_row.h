@@ -59,6 +59,8 @@ private:
 QString number_text(double value);
 /// For numbers that are added up: so many digits behind the point, and three significant ones where these would say little.
 QString aligned_text(double value, int digits = 2);
+inline QString score_text(double value) { return aligned_text(value); }
+QString signed_aligned_text(double value);  ///< +1.56: the same with a plus
 QString exact_text(double value);
 
 }  // namespace headlight::ui

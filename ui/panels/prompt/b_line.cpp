@@ -20,7 +20,7 @@ namespace {
 
 constexpr int other_typing_ms = 300;
 
-QToolButton* link_button(const QString& name) {
+QToolButton* part_button(const QString& name) {
     auto* button = new QToolButton;
     button->setProperty("kind", "quiet");
     button->setProperty("plain", true);
@@ -37,9 +37,9 @@ BLine::BLine(Document& document, QWidget* parent)
       document_(document),
       text_(new PromptEdit),
       pair_(new PromptEdit),
-      picture_(link_button(QStringLiteral("Picture of B"))),
-      model_(link_button(QStringLiteral("Model of B"))),
-      edits_(link_button(QStringLiteral("Edits of B"))),
+      picture_(part_button(QStringLiteral("Picture of B"))),
+      model_(part_button(QStringLiteral("Model of B"))),
+      edits_(part_button(QStringLiteral("Edits of B"))),
       end_(quiet_button("close", QStringLiteral("End the comparison"),
                         QStringLiteral("End the comparison (Ctrl+Z brings it back)"))),
       differs_(role_label("note")),

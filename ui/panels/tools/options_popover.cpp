@@ -92,8 +92,7 @@ void OptionsPopover::build(const View& view) {
         scale->setRowStretch(scale->rowCount(), 1);
     }
     grid->setRowStretch(grid->rowCount(), 1);
-    reset_ = new QPushButton(QStringLiteral("Reset"));
-    reset_->setProperty("kind", "link");
+    reset_ = link_button(QStringLiteral("Reset"));
     reset_->setToolTip(QStringLiteral("All of these back to their defaults"));
     reset_->setEnabled(!looks_default(document_.options(), view));
     connect(reset_, &QPushButton::clicked, this, &OptionsPopover::reset);

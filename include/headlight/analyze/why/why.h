@@ -108,8 +108,18 @@ struct WhyList {
     std::int64_t half = 0;               ///< the least number of pairs that hold half of the positive sum
     double opposing = 0;                 ///< amounts of all / |A|
     std::int64_t others = 0;
+    double all = 0;  ///< sum of all pairs
+
+    /// What keeps the list from telling why the weight is as it is: it holds less than a quarter of all amounts, or its sum is
+    /// less than half or more than one and a half of that of all pairs.
+    bool holds_little() const;
+    bool sums_to_other() const;
 };
 WhyList listed(const Why&, std::int64_t count);
+/// Share of the amounts of a side (Why::query_sums, Why::key_sums) that its `count` largest parts hold.
+double share_of_largest(const Eigen::VectorXd& sums, std::int64_t count);
+/// Parts of a side by the amount of their sums, largest first.
+std::vector<Eigen::Index> by_amount(const Eigen::VectorXd& sums);
 
 /// Errors: a head or position that does not exist, a key that the query does not see, no other key to compare with, a model with
 /// latent attention (DeepSeek), attention to a source, a trace without weights; queries or keys that are no sum of the parts (a
