@@ -20,7 +20,7 @@ constexpr std::int64_t kMaxPictureSide = 1 << 15;
 /// Defaults of transformers' processors.
 PicturePlan defaults_of(const std::string& processor, const ModelConfig& c) {
     PicturePlan plan;
-    if (processor.starts_with("CLIP")) {
+    if (processor.starts_with("CLIP") || processor.starts_with("Bit")) {
         plan.shortest_edge = plan.crop_height = plan.crop_width = 224;
         plan.resample = Resample::bicubic;
         std::ranges::copy(std::initializer_list<double>{0.48145466, 0.4578275, 0.40821073}, plan.mean);
@@ -31,6 +31,7 @@ PicturePlan defaults_of(const std::string& processor, const ModelConfig& c) {
         plan.resample = Resample::bicubic;
     } else {
         plan.height = c.image_height, plan.width = c.image_width;
+        if (processor.starts_with("Siglip")) plan.resample = Resample::bicubic;
     }
     return plan;
 }
@@ -80,10 +81,14 @@ PicturePlan picture_plan(const std::filesystem::path& model, const ModelConfig& 
         return plan;
     }
     const ConfigReader json(file, io::read_json(file));
-    const std::string by_family = c.family == "clip-vision" ? "CLIP" : c.family == "deit" ? "DeiT" : "";
+    const std::string by_family = c.family == "clip-vision"        ? "CLIP"
+                                  : c.family == "deit"             ? "DeiT"
+                                  : c.family == "siglip-vision"    ? "Siglip"
+                                  : c.family.starts_with("dinov2") ? "Bit"
+                                                                   : "";
     const std::string processor = json.text({"image_processor_type", "feature_extractor_type"}, by_family);
     PicturePlan plan = defaults_of(processor, c);
-    const bool clip = processor.starts_with("CLIP");
+    const bool clip = processor.starts_with("CLIP") || processor.starts_with("Bit");
     plan.resize = json.flag("do_resize", true);
     read_size(json, "size", clip, plan.height, plan.width, &plan.shortest_edge);
     if (json.has("resample")) {

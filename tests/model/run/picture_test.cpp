@@ -88,7 +88,7 @@ TEST(Prepare, PhotographsAreTheReferences) {
             at::from_blob(const_cast<float*>(input.pixels.data()), {3 * 224 * 224}, at::kFloat).slice(0, 0, 3 * 224 * 224, 97);
         EXPECT_LE((ours - tensor_of(view)).abs().max().item<float>(), 5e-7f) << name;
     }
-    EXPECT_EQ(golden.tensors().size(), 9u);
+    EXPECT_EQ(golden.tensors().size(), 15u);
 }
 
 TEST(Prepare, TheFamilySaysWhichStepsWhereTheFileDoesNot) {
@@ -102,6 +102,12 @@ TEST(Prepare, TheFamilySaysWhichStepsWhereTheFileDoesNot) {
     c.family = "clip-vision";
     EXPECT_EQ(picture_plan(scratch.folder, c).shortest_edge, 224);
     EXPECT_EQ(picture_plan(scratch.folder, c).resample, Resample::bicubic);
+    c.family = "siglip-vision";
+    EXPECT_EQ(picture_plan(scratch.folder, c).crop_width, 0);
+    EXPECT_EQ(picture_plan(scratch.folder, c).resample, Resample::bicubic);
+    c.family = "dinov2";
+    EXPECT_EQ(picture_plan(scratch.folder, c).shortest_edge, 224);
+    EXPECT_EQ(picture_plan(scratch.folder, c).crop_width, 224);
 }
 
 TEST(Prepare, WhatIsSeenLiesInTheMiddle) {
