@@ -50,6 +50,14 @@ TINY |= {
                dict(text_config=dict(COMMON, vocab_size=40, max_position_embeddings=8),
                     vision_config=dict(COMMON, image_size=24, patch_size=8)), "SiglipImageProcessor",
                dict(size=dict(height=24, width=24)), "scene.png", "float32"),
+    # Pictures that are not square; as the small ones and the largest.
+    "dinov3": (T.DINOv3ViTModel, T.DINOv3ViTConfig,
+               dict(COMMON, hidden_size=32, num_register_tokens=2, image_size=16, patch_size=4), "DINOv3ViTImageProcessor",
+               dict(size=dict(height=20, width=16)), "scene.png", "float32"),
+    "dinov3-gated": (T.DINOv3ViTModel, T.DINOv3ViTConfig,
+                     dict(COMMON, num_attention_heads=2, image_size=16, patch_size=4, use_gated_mlp=True, hidden_act="silu",
+                          mlp_bias=False, rope_theta=20.0), "DINOv3ViTImageProcessor", dict(size=dict(height=16, width=16)),
+                     "shapes.png", "float16"),
 }
 
 
@@ -76,8 +84,8 @@ def make_resampled(pictures, out):
     save_file(tensors, out)
 
 
-# What google/vit-base-patch16-224, facebook/deit-base-distilled-patch16-224, openai/clip-vit-base-patch32, facebook/dinov2-base and
-# google/siglip-base-patch16-224 have beside them.
+# What google/vit-base-patch16-224, facebook/deit-base-distilled-patch16-224, openai/clip-vit-base-patch32, facebook/dinov2-base,
+# google/siglip-base-patch16-224 and facebook/dinov3-vitb16-pretrain-lvd1689m have beside them.
 PREPROCESSORS = {
     "vit": dict(do_normalize=True, do_resize=True, image_mean=[0.5, 0.5, 0.5], image_std=[0.5, 0.5, 0.5], size=224,
                 image_processor_type="ViTImageProcessor"),
@@ -90,6 +98,9 @@ PREPROCESSORS = {
                    image_std=[0.229, 0.224, 0.225], rescale_factor=1 / 255, resample=3, size=dict(shortest_edge=256)),
     "siglip": dict(do_normalize=True, do_rescale=True, do_resize=True, image_mean=[0.5, 0.5, 0.5],
                    image_processor_type="SiglipImageProcessor", image_std=[0.5, 0.5, 0.5], resample=3, rescale_factor=1 / 255,
+                   size=dict(height=224, width=224)),
+    "dinov3": dict(do_normalize=True, do_rescale=True, do_resize=True, image_mean=[0.485, 0.456, 0.406],
+                   image_processor_type="DINOv3ViTImageProcessor", image_std=[0.229, 0.224, 0.225], resample=2, rescale_factor=1 / 255,
                    size=dict(height=224, width=224)),
 }
 PHOTO_STEP = 97  # of the pixels, one in so many is kept: 97 meets every row and column
@@ -115,7 +126,7 @@ def make_processed(out):
     tensors = {}
     for name, fields in PREPROCESSORS.items():
         kind = fields.get("image_processor_type", fields.get("feature_extractor_type", "").replace("FeatureExtractor", "ImageProcessor"))
-        processor = getattr(T, kind + "Pil").from_dict(fields)
+        processor = processor_class(kind).from_dict(fields)
         for width, height in ((640, 427), (375, 500), (150, 113)):
             pixels = processor(Image.fromarray(photo(width, height)), return_tensors="pt")["pixel_values"][0]
             assert pixels.shape == (3, 224, 224), pixels.shape
@@ -133,7 +144,7 @@ def make_jpeg(pictures, out):
     save_file({"picture": torch.from_numpy(np.array(upright))}, out)
 
 
-def encoder(g, r, layers, attentions, heads, d, names, tokens, causal=False):
+def encoder(g, r, layers, attentions, heads, d, names, tokens, causal=False, turn=None):
     """Pre-norm blocks. names(layer): (norm before attention, attention, norm before the MLP, MLP). Layer scale counts to the
     matrix and the bias before it."""
     for i, b in enumerate(layers):
@@ -146,13 +157,16 @@ def encoder(g, r, layers, attentions, heads, d, names, tokens, causal=False):
         g.norm(n + "ln1", ln1, r)
         q, k, v = (r.out_of(m).view(tokens, heads, d) for m in (a.q_proj, a.k_proj, a.v_proj))
         g[n + "attn.hook_q"], g[n + "attn.hook_k"], g[n + "attn.hook_v"] = q, k, v
+        if turn:
+            q, k = turn(q), turn(k)
+            g[n + "attn.hook_rot_q"], g[n + "attn.hook_rot_k"] = q, k
         g.attention(n, q, k, v, r.into(out).view(tokens, heads, d), attentions[i][0], 1 / math.sqrt(d), out.weight.T * scale,
                     out.bias * scale, r.out_of(out if scales[0] is None else scales[0]), causal=causal)
         g[n + "hook_resid_mid"] = r.into(ln2)
         g.norm(n + "ln2", ln2, r)
         gated = hasattr(mlp, "gate_proj")
-        last = mlp.down_proj if gated else mlp.fc2
-        g[n + "mlp.hook_pre"] = r.out_of(mlp.gate_proj if gated else mlp.fc1)
+        last = mlp.down_proj if hasattr(mlp, "down_proj") else mlp.fc2
+        g[n + "mlp.hook_pre"] = r.out_of(mlp.gate_proj if gated else mlp.fc1 if hasattr(mlp, "fc1") else mlp.up_proj)
         if gated:
             g[n + "mlp.hook_pre_linear"] = r.out_of(mlp.up_proj)
         g[n + "mlp.hook_post"] = r.into(last)
@@ -200,6 +214,25 @@ def dinov2(g, model, r, outputs):
     g.same(r.out_of(model.layernorm), outputs.last_hidden_state[0], "last hidden state")
 
 
+def dinov3(g, model, r, outputs):
+    c, e = model.config, model.embeddings
+    tokens, first = r.out_of(e).shape[0], 1 + c.num_register_tokens
+    patches = r.out_of(e.patch_embeddings).flatten(1).T
+    g["hook_embed"] = torch.cat([e.cls_token[0], e.register_tokens[0], patches])
+    g.same(g["hook_embed"], r.out_of(e), "embeddings")
+    cos, sin = model.rope_embeddings(torch.zeros(1, 3, *(n * c.patch_size for n in model.sides), dtype=patches.dtype))
+
+    def turned(x):
+        part = x[first:]
+        half = part.shape[-1] // 2
+        across = torch.cat((-part[..., half:], part[..., :half]), dim=-1)
+        return torch.cat((x[:first], part * cos[:, None] + across * sin[:, None]))
+    encoder(g, r, model.model.layer, outputs.attentions, c.num_attention_heads, c.hidden_size // c.num_attention_heads,
+            lambda b: (b.norm1, b.attention, b.norm2, b.mlp), tokens, turn=turned)
+    g.norm("ln_final", model.norm, r)
+    g.same(r.out_of(model.norm), outputs.last_hidden_state[0], "last hidden state")
+
+
 def siglip(g, model, r, outputs):
     t = model.vision_model
     c, e = t.config, t.embeddings
@@ -212,7 +245,7 @@ def siglip(g, model, r, outputs):
     g.same(r.out_of(t.post_layernorm), outputs.last_hidden_state[0], "last hidden state")
 
 
-HOOKS = {"dinov2": dinov2, "dinov2_with_registers": dinov2, "siglip": siglip}
+HOOKS = {"dinov2": dinov2, "dinov2_with_registers": dinov2, "dinov3_vit": dinov3, "siglip": siglip}
 
 
 def clip_layers(b):
@@ -318,7 +351,12 @@ def make_clip(name, seed, folders, goldens, make_golden):
 def processor_of(folder):
     fields = json.loads((folder / "preprocessor_config.json").read_text())
     name = fields.pop("image_processor_type")
-    return getattr(T, name + "Pil")(**fields)
+    return processor_class(name)(**fields)
+
+
+def processor_class(name):
+    """With Pillow; DINOv3's is of torchvision alone."""
+    return getattr(T, name + "Pil", None) or getattr(T, name)
 
 
 @torch.no_grad()
@@ -328,7 +366,10 @@ def record(folder, kind, pixels, dtype, make, recorder, hooks):
     for module in model.modules():
         r.watch(module)
     kind = model.config.model_type
-    with lifted(model, dtype == torch.float64 and kind in HOOKS):  # the table of positions is interpolated in float32
+    with lifted(model, dtype == torch.float64 and kind in HOOKS):  # tables of positions are made in float32
+        if hasattr(model, "rope_embeddings"):
+            model.rope_embeddings.__init__(model.config)  # its frequencies once more
+            model.rope_embeddings.eval()
         if kind == "siglip":
             outputs = model.vision_model(pixel_values=pixels[None].to(dtype), output_attentions=True)
         else:
@@ -351,7 +392,7 @@ def write(golden, pixels, picture, name, path, dtype):
 def make_tiny(name, seed, folders, goldens, make_golden):
     kind, config_kind, fields, processor, steps, picture_name, dtype = TINY[name]
     torch.manual_seed(seed)
-    labels = {} if config_kind in (T.Dinov2Config, T.Dinov2WithRegistersConfig, T.SiglipConfig) else dict(
+    labels = {} if config_kind in (T.Dinov2Config, T.Dinov2WithRegistersConfig, T.DINOv3ViTConfig, T.SiglipConfig) else dict(
         id2label=dict(enumerate(LABELS)))
     model = kind(config_kind(**labels, **fields))
     make_golden.randomise(model, seed)

@@ -88,6 +88,7 @@ std::span<const Family> families() {
                                          kUmt5,
                                          kDinov2,
                                          kDinov2WithRegisters,
+                                         kDinov3,
                                          kSiglipVision,
                                          kDebertaV1};
     return kFamilies;

@@ -86,7 +86,7 @@ constexpr Reason kReasons[] = {
     {"It reads pictures in another way than ViT, DeiT and CLIP, which are supported",
      "aimv2 align altclip beit bit blip blip-2 bridgetower chinese_clip chmv2 clipseg colmodernvbert colpali colqwen2 "
      "conditional_detr convnext convnextv2 cvt d_fine dab-detr data2vec-vision deformable_detr deimv2 depth_anything "
-     "depth_pro detr dinat dinov3_convnext dinov3_vit donut-swin dpt edgetam edgetam_video "
+     "depth_pro detr dinat dinov3_convnext donut-swin dpt edgetam edgetam_video "
      "efficientloftr efficientnet eomt eomt_dinov3 flava florence2 focalnet git glpn grounding-dino groupvit hgnet_v2 hiera "
      "ijepa imagegpt kosmos-2 kosmos-2.5 layoutlmv2 layoutlmv3 layoutxlm levit lightglue lw_detr lw_detr_vit lxmert "
      "mask2former maskformer maskformer-swin metaclip_2 mgp-str mlcd mm-grounding-dino mobilenet_v1 mobilenet_v2 mobilevit "

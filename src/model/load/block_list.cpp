@@ -15,7 +15,7 @@ namespace {
 std::string position_text(const ModelConfig& c) {
     switch (c.positions) {
         case Positions::alibi: return "ALiBi";
-        case Positions::rotary: return "rotary positions";
+        case Positions::rotary: return reads_pictures(c) ? "rotary positions by row and column" : "rotary positions";
         case Positions::relative:
             return "bias by distance in " + with_commas(c.relative_buckets) + " buckets" +
                    (c.relative_by_layer ? ", each layer's own" : "");

@@ -241,7 +241,7 @@ void derive(Model::Internals& m, bool head_absent) {
         m.final_norm = plain;
     }
     if (m.unembed.bias.defined()) m.unembed.bias = m.unembed.bias.reshape({-1});  // [1, vocab] in BART's files
-    if (c.table_side > 0 || c.registers > 0) m.pos_embed = fitted_positions(c, m.pos_embed);
+    if (m.pos_embed.defined() && (c.table_side > 0 || c.registers > 0)) m.pos_embed = fitted_positions(c, m.pos_embed);
     if (m.pos_embed.defined()) c.sinusoidal = false;  // Pegasus's files may hold the table
     if (c.sinusoidal) {
         const at::ScalarType wide = m.dtype == at::kDouble ? at::kDouble : at::kFloat;

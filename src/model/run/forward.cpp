@@ -61,6 +61,7 @@ Pass start_pass(const Model::Internals& m, const ForwardInput& input, Observer& 
     if (reads_pictures(c)) {
         check_picture(c, input);
         pass.ids = at::arange(c.class_tokens + patch_rows(c) * patch_columns(c), at::TensorOptions(at::kLong).device(m.device));
+        if (c.positions == Positions::rotary) make_rope(pass);
         return pass;
     }
     check_input(c, input, pass.past());

@@ -2,6 +2,7 @@
 // DINOv2 and SigLIP's towers: what the goldens do not reach.
 #include "headlight/model/locate.h"
 #include "headlight/model/peek.h"
+#include "model/blocks/pass.h"
 #include "model/internals.h"
 #include "tests/model/run_all.h"
 #include "tests/model/scratch_model.h"
@@ -62,7 +63,19 @@ TEST(Dino, LayerScaleIsInTheMatrices) {
     EXPECT_FALSE(at::equal(a.o.weight, b.o.weight));
 }
 
+TEST(Dino, ClassTokensDoNotTurnAndTheMiddleRowOnlyWithItsColumn) {
+    const auto model = Model::load(fixture("dinov3"), {.device = "cpu"});  // [CLS], 2 registers, 5 x 4 patches
+    const at::Tensor x = at::ones({1, 23, 8}), turned = rotate_rows(model->internals(), Layer(0), x, true, 0, 23);
+    EXPECT_TRUE(at::equal(turned.narrow(1, 0, 3), x.narrow(1, 0, 3)));
+    const at::Tensor middle = turned[0][3 + 2 * 4];  // row 3 of 5: angle 0
+    EXPECT_FLOAT_EQ(middle[0].item<float>(), 1);
+    EXPECT_FLOAT_EQ(middle[1].item<float>(), 1);
+    EXPECT_NE(middle[2].item<float>(), 1);
+}
+
 TEST(Dino, WhatIsNotBuiltIsRefusedByName) {
+    EXPECT_THAT(config_failure("dinov3", [](json& c) { c["key_bias"] = true; }), HasSubstr("key_bias"));
+    EXPECT_THAT(config_failure("dinov3", [](json& c) { c["num_attention_heads"] = 16; }), HasSubstr("multiple of 4"));
     EXPECT_THAT(config_failure("dinov2", [](json& c) { c["image_size"] = {24, 20}; }), HasSubstr("square"));
     EXPECT_THAT(config_failure("dinov2", [](json& c) { c["architectures"] = {"Dinov2ForImageClassification"}; }),
                 HasSubstr("the mean of the patches"));

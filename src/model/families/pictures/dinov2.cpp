@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // DINOv2 (Oquab et al. 2023), also with registers (Darcet et al. 2024): a ViT whose sublayers' outputs are scaled, whose learned
 // positions are interpolated to the picture's patches, and which has no classifier of its own.
-#include "headlight/model/picture.h"
 #include "model/families/pictures/picture_fields.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
@@ -11,25 +10,6 @@
 
 namespace headlight::model {
 namespace dinov2 {
-
-constexpr std::int64_t kMaxRegisters = 1024;
-
-/// The positions of the file are of image_size; pictures have the size that the preprocessor gives them.
-void read_size(const ConfigReader& json, ModelConfig& c) {
-    read_picture_size(json, c, 14, c.class_tokens);
-    if (patch_rows(c) != patch_columns(c)) json.unsupported("image_size", "one number: a square table of positions");
-    const std::int64_t side = patch_rows(c);
-    const PicturePlan plan = picture_plan(json.file().parent_path(), c);
-    const bool crops = plan.crop_height > 0;
-    nlohmann::json given;
-    if (crops || (plan.resize && plan.shortest_edge == 0))
-        given = {crops ? plan.crop_height : plan.height, crops ? plan.crop_width : plan.width};
-    if (!given.is_array() || (given[0] == c.image_height && given[1] == c.image_width)) return;
-    const ConfigReader picture(json.file().parent_path() / "preprocessor_config.json",
-                               {{"image_size", given}, {"patch_size", c.patch_size}});
-    read_picture_size(picture, c, c.patch_size, c.class_tokens);
-    c.table_side = side;
-}
 
 ModelConfig parse_plain(const ConfigReader& json) {
     ModelConfig c = picture_stack(json, 768, 12, 1, 1e-6, "gelu");
@@ -52,23 +32,29 @@ ModelConfig parse_plain(const ConfigReader& json) {
         c.d_mlp = (c.d_mlp * 2 / 3 + 7) / 8 * 8;
         c.activation = Activation::silu;
     }
-    c.class_tokens = 1;
     return c;
+}
+
+/// The positions of the file are of image_size.
+void read_table_and_size(const ConfigReader& json, ModelConfig& c) {
+    read_picture_size(json, c, 14, c.class_tokens);
+    if (patch_rows(c) != patch_columns(c)) json.unsupported("image_size", "one number: a square table of positions");
+    const std::int64_t side = patch_rows(c);
+    if (read_input_size(json, c, 14)) c.table_side = side;
 }
 
 ModelConfig parse(const ConfigReader& json) {
     ModelConfig c = parse_plain(json);
-    read_size(json, c);
+    c.class_tokens = 1;
+    read_table_and_size(json, c);
     return c;
 }
 
 ModelConfig parse_with_registers(const ConfigReader& json) {
     ModelConfig c = parse_plain(json);
-    const bool none = json.has("num_register_tokens") && json.raw("num_register_tokens") == 0;
-    c.registers = none ? 0 : json.size({"num_register_tokens"}, kMaxRegisters, 4);
-    c.class_tokens += c.registers;
+    read_registers(json, c, 4);
     c.smooth_table = true;
-    read_size(json, c);
+    read_table_and_size(json, c);
     return c;
 }
 
