@@ -60,7 +60,14 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     };
     counts["embedding"] = by_token(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) +
                           n(m.class_embed) + n(m.distill_embed) + n(m.register_embed);
-    counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias) + n(m.relative_embed);
+    // Of positions that are fitted to a picture, too.
+    const ModelConfig& c = m.config;
+    const std::int64_t patches = c.table_side > 0 ? c.table_side * c.table_side : patch_rows(c) * patch_columns(c);
+    const bool fitted = m.pos_embed.defined() && (c.table_side > 0 || c.registers > 0);
+    counts["positions"] = (c.sinusoidal ? 0
+                           : fitted     ? (1 + patches) * c.d_model
+                                        : n(m.pos_embed)) +
+                          n(m.relative_bias) + n(m.relative_embed);
     std::int64_t attention = 0, cross = 0, mlp = 0,
                  norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm) + norm(m.conv_norm);
     if (!m.config.norm_gain) norms = 0;  // the ones in their place are no parameters
