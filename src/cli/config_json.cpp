@@ -100,11 +100,13 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.relative_buckets > 0) {
         json["relative_buckets"] = c.relative_buckets;
         json["relative_max_distance"] = c.relative_max_distance;
+        if (c.relative_by_layer) json["relative_by_layer"] = true;
     }
     if (c.stack == model::Stack::decoder) json["start_ids"] = c.start_ids;
     if (c.logit_scale != 1.0) json["logit_scale"] = c.logit_scale;
     if (c.parallel) json["parallel"] = true;
     if (c.shared_norm) json["shared_norm"] = true;
+    if (c.layer_scale) json["layer_scale"] = true;
     if (!c.input_norm) json["input_norm"] = false;
     if (c.branch_norm) json["branch_norm"] = true;
     if (!c.norm_gain) json["norm_gain"] = false;
@@ -131,6 +133,9 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
         json["image_size"] = {c.image_height, c.image_width};
         json["patch_size"] = c.patch_size;
         json["class_tokens"] = c.class_tokens;
+        if (c.registers > 0) json["registers"] = c.registers;
+        if (c.table_side > 0) json["table_side"] = c.table_side;
+        if (c.smooth_table) json["smooth_table"] = true;
     }
     if (model::has_classes(c)) json["classes"] = c.labels;
     if (c.class_head.any()) {

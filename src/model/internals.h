@@ -50,11 +50,13 @@ struct LayerWeights {
     XieluWeights xielu;
     NormWeights ln_cross;  ///< of the attention to an encoder's output
     Linear cross_q, cross_k, cross_v, cross_o;
-    Linear router, shared_gate;     ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units
-    at::Tensor router_correction;   ///< [expert]; undefined: none
-    at::Tensor expert_bias;         ///< [expert, d_model] what each adds to the stream, times its weight; undefined: nothing
-    Linear relative_q, relative_k;  ///< of relative positions (DeBERTa); undefined if q and k are shared
-    at::Tensor relative_rows;       ///< [2 span - 1, d_head], what queries and keys meet (Disentangled::by_layer)
+    Linear router, shared_gate;        ///< [d_model, experts], [d_model, 1]; the three above then hold all experts' hidden units
+    at::Tensor router_correction;      ///< [expert]; undefined: none
+    at::Tensor expert_bias;            ///< [expert, d_model] what each adds to the stream, times its weight; undefined: nothing
+    Linear relative_q, relative_k;     ///< of relative positions (DeBERTa); undefined if q and k are shared
+    at::Tensor relative_bias;          ///< [buckets, head]; undefined: that of the model, if there is one
+    at::Tensor attn_scale, mlp_scale;  ///< [d_model], already in o and mlp_out; undefined: none
+    at::Tensor relative_rows;          ///< [2 span - 1, d_head], what queries and keys meet (Disentangled::by_layer)
 };
 
 class WeightsAsUsed;
@@ -80,12 +82,13 @@ struct Model::Internals {
     Linear embed_projection;
     Linear patch;                           ///< [colour * patch_size^2, d_model]: the convolution as a product
     at::Tensor class_embed, distill_embed;  ///< [d_model]; undefined: no such token
+    at::Tensor register_embed;              ///< [registers, d_model]; undefined: none
     Linear projection;                      ///< [d_model, d_projection]; undefined: none
     Linear mlm;
     Linear unembed;               ///< W_U [d_model, vocab], a view of the embedding when tied; undefined without one
     at::Tensor alibi_slopes;      ///< [head] float64 on the device; undefined: no ALiBi, or Falcon's
     at::Tensor rope_frequencies;  ///< as a file keeps them; undefined: those of the configuration, which has them in the end
-    at::Tensor relative_bias;     ///< [buckets, head]; undefined: none
+    at::Tensor relative_bias;     ///< [buckets, head]; undefined: none, or each layer has its own
     at::Tensor relative_embed;    ///< [2 span, d_model], after its norm; undefined: no relative positions
     NormWeights relative_norm;
     Linear conv;  ///< [d_model / groups * width, d_model]: the convolution beside layer 0 as a product
@@ -118,7 +121,7 @@ at::Tensor unembedding_columns(const Model::Internals&, std::int64_t first, std:
 /// [head, d_head, d_head] float32 on the CPU. Made once for a layer, in float64.
 at::Tensor length_factors(const Model::Internals&, Layer);
 /// The bias of a score by distance in a text of so many tokens, as AttentionInput takes it: [head, 2 tokens - 1].
-at::Tensor relative_bias(const Model::Internals&, std::int64_t tokens);
+at::Tensor relative_bias(const Model::Internals&, Layer, std::int64_t tokens);
 
 enum class QkvPart { q, k, v };
 /// W_Q, W_K or W_V with its bias, whatever the layout: [d_model, heads * d_head]. A copy for BLOOM's interleaved matrix.

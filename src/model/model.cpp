@@ -59,8 +59,15 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
         return m.config.d_factored > 0 && t.defined() ? t.numel() / m.config.d_model * m.config.d_factored : n(t);
     };
     counts["embedding"] = by_token(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) +
-                          n(m.class_embed) + n(m.distill_embed);
-    counts["positions"] = (m.config.sinusoidal ? 0 : n(m.pos_embed)) + n(m.relative_bias) + n(m.relative_embed);
+                          n(m.class_embed) + n(m.distill_embed) + n(m.register_embed);
+    // Of positions that are fitted to a picture, too.
+    const ModelConfig& c = m.config;
+    const std::int64_t patches = c.table_side > 0 ? c.table_side * c.table_side : patch_rows(c) * patch_columns(c);
+    const bool fitted = m.pos_embed.defined() && (c.table_side > 0 || c.registers > 0);
+    counts["positions"] = (c.sinusoidal ? 0
+                           : fitted     ? (1 + patches) * c.d_model
+                                        : n(m.pos_embed)) +
+                          n(m.relative_bias) + n(m.relative_embed);
     std::int64_t attention = 0, cross = 0, mlp = 0,
                  norms = norm(m.embed_norm) + norm(m.final_norm) + norm(m.mlm_norm) + norm(m.relative_norm) + norm(m.conv_norm);
     if (!m.config.norm_gain) norms = 0;  // the ones in their place are no parameters
@@ -69,9 +76,11 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     for (const LayerWeights& l : m.layers) {
         if (shared && &l != &m.layers.front()) break;
         attention += n(l.sinks) + linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o) + linear(l.relative_q) +
-                     linear(l.relative_k) + n(l.relative_rows) + linear(l.q_down) + linear(l.kv_down) + linear(l.kv_up);
+                     linear(l.relative_k) + n(l.relative_rows) + n(l.attn_scale) + linear(l.q_down) + linear(l.kv_down) +
+                     linear(l.kv_up);
+        counts["positions"] += n(l.relative_bias);
         mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out) + linear(l.router) + linear(l.shared_gate) +
-               n(l.expert_bias) + n(l.router_correction);
+               n(l.mlp_scale) + n(l.expert_bias) + n(l.router_correction);
         if (m.config.norm_gain) norms += norm(l.ln1) + norm(l.ln2);
         cross += linear(l.cross_q) + linear(l.cross_k) + linear(l.cross_v) + linear(l.cross_o);
         norms += norm(l.ln_cross) + norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm) + n(l.q_latent_gain) +

@@ -16,7 +16,8 @@ namespace {
 
 std::vector<std::string> names_of(const model::ModelConfig& c) {
     std::vector<std::string> names = {"[CLS]", "[DIST]"};
-    names.resize(static_cast<std::size_t>(c.class_tokens));
+    names.resize(static_cast<std::size_t>(c.class_tokens - c.registers));
+    for (std::int64_t i = 1; i <= c.registers; ++i) names.push_back(std::string("[REG").append(std::to_string(i)).append("]"));
     for (std::int64_t row = 1; row <= model::patch_rows(c); ++row)
         for (std::int64_t column = 1; column <= model::patch_columns(c); ++column)
             names.push_back(std::string("r").append(std::to_string(row)).append("c").append(std::to_string(column)));

@@ -59,9 +59,9 @@ void check_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, 
 }
 
 /// The bias by distance of all heads, or of one.
-at::Tensor relative_bias(const Trace& trace, std::int64_t head) {
+at::Tensor relative_bias(const Trace& trace, Layer layer, std::int64_t head) {
     if (!has_relative_bias(trace.config())) return {};
-    const at::Tensor all = model::relative_bias(trace.model()->internals(), trace.tokens()).to(at::kCPU);
+    const at::Tensor all = model::relative_bias(trace.model()->internals(), layer, trace.tokens()).to(at::kCPU);
     return head >= 0 ? all.narrow(0, head, 1) : all;
 }
 
@@ -96,7 +96,7 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
             .causal = c.causal,
             .window = model::window_of(c, layer.value),
             .softcap = c.score_softcap,
-            .relative_bias = relative_bias(trace, head),
+            .relative_bias = relative_bias(trace, layer, head),
             .key_bias = key_bias,
             .sinks = sinks,
             .relative = relative,
@@ -371,7 +371,7 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
         const at::Tensor bias = model::alibi_bias(c, trace.keys())[head.value];
         term = (bias.unsqueeze(0) - bias.narrow(0, first, count).unsqueeze(1)).to(trace.model()->internals().dtype);
     } else if (has_relative_bias(c)) {
-        const at::Tensor bias = relative_bias(trace, head.value).select(0, 0);
+        const at::Tensor bias = relative_bias(trace, layer, head.value).select(0, 0);
         term = bias.index_select(0, (keys - queries + static_cast<double>(trace.tokens() - 1)).to(at::kLong).flatten())
                    .view({count, trace.keys()});
     } else if (c.positions == model::Positions::rotary) {

@@ -22,6 +22,7 @@ from safetensors.torch import save_file
 from tokenizers import decoders as token_decoders, models, normalizers, pre_tokenizers, processors
 from transformers.models.mt5 import modeling_mt5
 from transformers.models.t5 import modeling_t5
+from transformers.models.umt5 import modeling_umt5
 
 import make_golden
 from decoders import lifted
@@ -58,13 +59,13 @@ def t5(model, r, outputs):
     def stack(s, patterns, prefix, cross_patterns=None):
         causal = cross_patterns is not None
         g[prefix + "hook_embed"] = r.into(s.block[0])
-        first = s.block[0].layer[0].SelfAttention
         tokens = g[prefix + "hook_embed"].shape[0]
-        bias = first.compute_bias(tokens, tokens)[0]
         for i, b in enumerate(s.block):
             n, a = f"{prefix}blocks.{i}.", b.layer[0].SelfAttention
             x = r.into(b)
             g[n + "hook_resid_pre"] = x
+            if a.has_relative_attention_bias:  # the first layer's serves all, or each has one (UMT5)
+                bias = a.compute_bias(tokens, tokens)[0]
             g.norm(n + "ln1", b.layer[0].layer_norm, r, rms=True)
             attend(g, (n + "attn.", n + "hook_attn_out"), split(a.q), split(a.k), split(a.v), r.into(a.o).view(-1, heads, c.d_kv),
                    patterns[i][0], 1.0, a.o.weight.T, None, r.out_of(a.o), bias, causal)
@@ -159,15 +160,15 @@ def bart(model, r, outputs):
     return g
 
 
-FAMILIES = {"t5": t5, "mt5": t5, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart, "m2m_100": bart}
+FAMILIES = {"t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart, "m2m_100": bart}
 
 
 @contextlib.contextmanager
 def buckets_in_float32():
     """Which bucket a distance falls into is decided in float32 whatever the model's type: 16 of 128 lies on a border."""
     kept = []
-    for kind in (modeling_t5.T5Attention, modeling_mt5.MT5Attention):
-        own = kind._relative_position_bucket
+    for kind in (modeling_t5.T5Attention, modeling_mt5.MT5Attention, modeling_umt5.UMT5Attention):
+        own = kind._relative_position_bucket  # UMT5's is a method, the others' need no object
 
         def bucket(*args, own=own, **kwargs):
             now, torch.Tensor.float = torch.Tensor.float, _float
@@ -176,12 +177,12 @@ def buckets_in_float32():
             finally:
                 torch.Tensor.float = now
         kept.append((kind, own))
-        kind._relative_position_bucket = staticmethod(bucket)
+        kind._relative_position_bucket = bucket if kind is modeling_umt5.UMT5Attention else staticmethod(bucket)
     try:
         yield
     finally:
         for kind, own in kept:
-            kind._relative_position_bucket = staticmethod(own)
+            kind._relative_position_bucket = own if kind is modeling_umt5.UMT5Attention else staticmethod(own)
 
 
 @torch.no_grad()
@@ -253,6 +254,10 @@ TINY = {
             dict(d_model=16, d_kv=4, d_ff=20, num_layers=2, num_decoder_layers=2, num_heads=4, relative_attention_num_buckets=6,
                  relative_attention_max_distance=10, feed_forward_proj="gated-gelu", tie_word_embeddings=False, **T5_IDS),
             lambda: unigram_tokenizer(0, 1, 2)),
+    # A table of biases for each layer.
+    "umt5": (T.UMT5ForConditionalGeneration, T.UMT5Config,
+             dict(d_model=16, d_kv=6, d_ff=20, num_layers=2, num_decoder_layers=3, num_heads=4, relative_attention_num_buckets=8,
+                  relative_attention_max_distance=12, tie_word_embeddings=False, **T5_IDS), lambda: unigram_tokenizer(0, 1, 2)),
     "bart": (T.BartForConditionalGeneration, T.BartConfig,
              dict(BART, bos_token_id=1, eos_token_id=2, pad_token_id=3, decoder_start_token_id=2, forced_bos_token_id=1,
                   forced_eos_token_id=2), byte_tokenizer),
@@ -287,7 +292,7 @@ def make_tiny(name, seed):
     model = kind(config_kind(vocab_size=vocab, **fields))
     untied = not fields.get("tie_word_embeddings", True)
     if untied:  # transformers' configuration forgets it; the files of the hub tell by a tensor of their own
-        model.config.tie_word_embeddings = False
+        model.config.tie_word_embeddings = name == "umt5"  # as transformers 5.24 saves it: the scale has a flag of its own
         model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.lm_head.weight))
     make_golden.randomise(model, seed)
     if hasattr(model.config, "d_kv"):  # T5's queries learn the scale that its scores do without

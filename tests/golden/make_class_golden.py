@@ -106,6 +106,12 @@ TINY = {
     "bart-answer": (T.BartForQuestionAnswering, T.BartConfig, bart),
     "t5": (T.T5ForSequenceClassification, T.T5Config, t5),
     "t5-answer": (T.T5ForQuestionAnswering, T.T5Config, t5),
+    "umt5": (T.UMT5ForSequenceClassification, T.UMT5Config, t5),
+    "umt5-answer": (T.UMT5ForQuestionAnswering, T.UMT5Config, t5),
+    "deberta": (T.DebertaForSequenceClassification, T.DebertaConfig,
+                dict(wide, relative_attention=True, pos_att_type=["p2c", "c2p"], position_biased_input=False)),
+    "deberta-token": (T.DebertaForTokenClassification, T.DebertaConfig, wide),
+    "deberta-answer": (T.DebertaForQuestionAnswering, T.DebertaConfig, dict(wide, type_vocab_size=2)),
 }
 TOKENIZED = ("bert", "bert-token", "bert-answer", "modernbert-mean", "gpt2", "bart")
 ENCODERS = ("Bert", "Roberta", "Albert", "Electra", "Deberta")

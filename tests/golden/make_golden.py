@@ -346,7 +346,7 @@ def run_recorded(model, ids, type_ids, dtype):
         r.watch(module)
     inputs = {"input_ids": torch.tensor([ids])}
     r.into_ids = torch.tensor(ids)
-    if config.model_type in ("bert", "electra", "albert", "deberta-v2", "nomic_bert"):
+    if config.model_type in ("bert", "electra", "albert", "deberta", "deberta-v2", "nomic_bert"):
         inputs["token_type_ids"] = torch.tensor([type_ids])
     outputs = model(**inputs, output_attentions=True)
     golden = FAMILIES[config.model_type](model, r, outputs, len(ids))
@@ -440,7 +440,7 @@ TINY = {
 }
 NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T) | experts.tiny(T) | latent.tiny(T)
 NEWER |= more_encoders.convolved(T)  # with the shorter text
-NEWER |= variants.tiny(T) | later_decoders.tiny(T) | more_encoders.later(T)
+NEWER |= variants.tiny(T) | later_decoders.tiny(T) | more_encoders.later(T) | more_encoders.first_deberta(T)
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"
@@ -539,7 +539,7 @@ def main():
     for seed, name in enumerate(TINY):
         if a.only in (None, name) or a.only and a.only.endswith("*") and name.startswith(a.only[:-1]):
             make_tiny(name, seed + 1)
-    if a.only in (None, "pictures", "vit", "vit-base", "deit", "clip"):
+    if a.only not in TINY and a.only != "novella-7m":
         make_vision(a.only)
     if a.only in (None, "novella-7m"):
         make_novella()

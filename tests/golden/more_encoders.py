@@ -14,16 +14,30 @@ def relative_terms(a, table, q, k):
     tokens, heads, d = q.shape
     scale = (d * (1 + len(a.pos_att_type))) ** -0.5
     distance = torch.arange(tokens)[:, None] - torch.arange(tokens)[None, :]
-    if a.position_buckets > 0:
-        distance = modeling_deberta_v2.make_log_bucket_position(distance, a.position_buckets, a.max_relative_positions)
-    row = (distance.long() + a.pos_ebd_size).clamp(0, 2 * a.pos_ebd_size - 1)
-    vectors = lambda own, shared: heads_of((shared if a.share_att_key else own)(table), table.shape[0], heads)[row]
+    if hasattr(a, "in_proj"):  # DeBERTa 1: no buckets, nothing shared
+        span, own_key, own_query = a.max_relative_positions, getattr(a, "pos_proj", None), getattr(a, "pos_q_proj", None)
+        shared_key = shared_query = None
+    else:
+        span, own_key, own_query = a.pos_ebd_size, getattr(a, "pos_key_proj", None), getattr(a, "pos_query_proj", None)
+        shared_key, shared_query = (a.key_proj, a.query_proj) if a.share_att_key else (None, None)
+        if a.position_buckets > 0:
+            distance = modeling_deberta_v2.make_log_bucket_position(distance, a.position_buckets, a.max_relative_positions)
+    row = (distance.long() + span).clamp(0, 2 * span - 1)
+    vectors = lambda own, shared: heads_of((shared or own)(table), table.shape[0], heads)[row]
     c2p = p2c = None
     if "c2p" in a.pos_att_type:
-        c2p = torch.einsum("ihd,ijhd->hij", q, vectors(getattr(a, "pos_key_proj", None), a.key_proj)) * scale
+        c2p = torch.einsum("ihd,ijhd->hij", q, vectors(own_key, shared_key)) * scale
     if "p2c" in a.pos_att_type:
-        p2c = torch.einsum("jhd,ijhd->hij", k, vectors(getattr(a, "pos_query_proj", None), a.query_proj)) * scale
+        p2c = torch.einsum("jhd,ijhd->hij", k, vectors(own_query, shared_query)) * scale
     return c2p, p2c
+
+
+def heads_of_layer(a, r, tokens, heads):
+    """q, k, v with their biases; DeBERTa 1 has them side by side for each head, the keys without one."""
+    if not hasattr(a, "in_proj"):
+        return [heads_of(r.calls[m][0][1], tokens, heads) for m in (a.query_proj, a.key_proj, a.value_proj)]
+    q, k, v = heads_of(r.out_of(a.in_proj), tokens, heads).chunk(3, dim=-1)
+    return [q + a.q_bias.view(heads, -1), k, v + a.v_bias.view(heads, -1)]
 
 
 def convolution(g, layer, r):
@@ -47,7 +61,7 @@ def deberta(model, r, outputs, tokens):
 
     def parts(i, b):
         a, out = b.attention.self, b.attention.output
-        q, k, v = (heads_of(r.calls[m][0][1], tokens, heads) for m in (a.query_proj, a.key_proj, a.value_proj))
+        q, k, v = heads_of_layer(a, r, tokens, heads)
         c2p, p2c = (None, None) if table is None else relative_terms(a, table, q, k)
         for name, term in (("c2p", c2p), ("p2c", p2c)):
             if term is not None:
@@ -58,7 +72,7 @@ def deberta(model, r, outputs, tokens):
                      terms=sum(present) if present else None)
     g = walk(model, r, outputs, tokens, t.encoder.layer, parts)
     g.update(terms)
-    if t.encoder.conv is not None:
+    if getattr(t.encoder, "conv", None) is not None:
         convolution(g, t.encoder.conv, r)
     e = t.embeddings
     g["hook_embed"] = r.out_of(e.word_embeddings)
@@ -182,7 +196,7 @@ def modernbert_decoder(model, r, outputs, tokens):
 
 
 LATER = {"mpnet": mpnet, "esm": esm, "eurobert": eurobert, "modernbert-decoder": modernbert_decoder}
-KINDS = {"deberta-v2": deberta, "nomic_bert": nomic_bert} | LATER
+KINDS = {"deberta": deberta, "deberta-v2": deberta, "nomic_bert": nomic_bert} | LATER
 
 
 def tiny(T):
@@ -232,3 +246,16 @@ def later(T):
             wide, num_hidden_layers=3, local_attention=8, layer_types=kinds)),
     }
     return {name: (*row, "float32", None) for name, row in table.items()}
+
+
+def first_deberta(T):
+    """DeBERTa 1, likewise."""
+    wide = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=20, max_position_embeddings=48)
+    table = {
+        # As deberta-base, but distances beyond the table.
+        "deberta-v1": dict(wide, relative_attention=True, max_relative_positions=6, pos_att_type="c2p|p2c", position_biased_input=False),
+        # The other head and the other embeddings; no clamped distance.
+        "deberta-v1-c2p": dict(wide, relative_attention=True, max_relative_positions=-1, pos_att_type=["c2p"], type_vocab_size=2,
+                               legacy=False),
+    }
+    return {name: (T.DebertaForMaskedLM, T.DebertaConfig, fields, "float32", None) for name, fields in table.items()}

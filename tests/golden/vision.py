@@ -17,6 +17,8 @@ from PIL import Image, ImageDraw, ImageOps
 from safetensors.torch import save_file
 from tokenizers import decoders as token_decoders, models, normalizers, pre_tokenizers, processors
 
+from decoders import lifted
+
 LABELS = ["cat", "dog", "crane", "crane", "golden retriever", "tabby, tabby cat", "r1c1"]
 COMMON = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=24)
 # name: (class, config, image processor, its fields, picture, dtype on disk)
@@ -29,6 +31,33 @@ TINY = {
     "deit": (T.DeiTForImageClassificationWithTeacher, T.DeiTConfig, dict(COMMON, image_size=32, patch_size=8, hidden_act="quick_gelu"),
              "DeiTImageProcessor", dict(size=dict(height=40, width=40), crop_size=dict(height=32, width=32)), "scene.png",
              "float32"),
+}
+DINO = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, mlp_ratio=2)
+# Added later; what stands in the table above says which seeds these get.
+TINY |= {
+    # Positions of 6 x 6 patches, pictures of 5 x 4.
+    "dinov2": (T.Dinov2Model, T.Dinov2Config, dict(DINO, image_size=24, patch_size=4), "BitImageProcessor",
+               dict(size=dict(shortest_edge=22), crop_size=dict(height=20, width=16)), "scene.png", "float32"),
+    # As the largest: a gated MLP of two thirds; the positions fit.
+    "dinov2-gated": (T.Dinov2Model, T.Dinov2Config,
+                     dict(DINO, num_attention_heads=2, image_size=16, patch_size=4, use_swiglu_ffn=True, qkv_bias=False),
+                     "BitImageProcessor", dict(size=dict(shortest_edge=16), crop_size=dict(height=16, width=16)), "scene.png",
+                     "float16"),
+    "dinov2-registers": (T.Dinov2WithRegistersModel, T.Dinov2WithRegistersConfig,
+                         dict(DINO, image_size=28, patch_size=4, num_register_tokens=3), "BitImageProcessor",
+                         dict(size=dict(shortest_edge=24), crop_size=dict(height=16, width=24)), "scene.png", "float32"),
+    "siglip": (T.SiglipModel, T.SiglipConfig,
+               dict(text_config=dict(COMMON, vocab_size=40, max_position_embeddings=8),
+                    vision_config=dict(COMMON, image_size=24, patch_size=8)), "SiglipImageProcessor",
+               dict(size=dict(height=24, width=24)), "scene.png", "float32"),
+    # Pictures that are not square; as the small ones and the largest.
+    "dinov3": (T.DINOv3ViTModel, T.DINOv3ViTConfig,
+               dict(COMMON, hidden_size=32, num_register_tokens=2, image_size=16, patch_size=4), "DINOv3ViTImageProcessor",
+               dict(size=dict(height=20, width=16)), "scene.png", "float32"),
+    "dinov3-gated": (T.DINOv3ViTModel, T.DINOv3ViTConfig,
+                     dict(COMMON, num_attention_heads=2, image_size=16, patch_size=4, use_gated_mlp=True, hidden_act="silu",
+                          mlp_bias=False, rope_theta=20.0), "DINOv3ViTImageProcessor", dict(size=dict(height=16, width=16)),
+                     "shapes.png", "float16"),
 }
 
 
@@ -55,7 +84,8 @@ def make_resampled(pictures, out):
     save_file(tensors, out)
 
 
-# What google/vit-base-patch16-224, facebook/deit-base-distilled-patch16-224 and openai/clip-vit-base-patch32 have beside them.
+# What google/vit-base-patch16-224, facebook/deit-base-distilled-patch16-224, openai/clip-vit-base-patch32, facebook/dinov2-base,
+# google/siglip-base-patch16-224 and facebook/dinov3-vitb16-pretrain-lvd1689m have beside them.
 PREPROCESSORS = {
     "vit": dict(do_normalize=True, do_resize=True, image_mean=[0.5, 0.5, 0.5], image_std=[0.5, 0.5, 0.5], size=224,
                 image_processor_type="ViTImageProcessor"),
@@ -63,6 +93,15 @@ PREPROCESSORS = {
                  image_mean=[0.485, 0.456, 0.406], image_std=[0.229, 0.224, 0.225], resample=3, size=256),
     "clip": dict(crop_size=224, do_center_crop=True, do_normalize=True, do_resize=True, feature_extractor_type="CLIPFeatureExtractor",
                  image_mean=[0.48145466, 0.4578275, 0.40821073], image_std=[0.26862954, 0.26130258, 0.27577711], resample=3, size=224),
+    "dinov2": dict(crop_size=dict(height=224, width=224), do_center_crop=True, do_convert_rgb=True, do_normalize=True, do_rescale=True,
+                   do_resize=True, image_mean=[0.485, 0.456, 0.406], image_processor_type="BitImageProcessor",
+                   image_std=[0.229, 0.224, 0.225], rescale_factor=1 / 255, resample=3, size=dict(shortest_edge=256)),
+    "siglip": dict(do_normalize=True, do_rescale=True, do_resize=True, image_mean=[0.5, 0.5, 0.5],
+                   image_processor_type="SiglipImageProcessor", image_std=[0.5, 0.5, 0.5], resample=3, rescale_factor=1 / 255,
+                   size=dict(height=224, width=224)),
+    "dinov3": dict(do_normalize=True, do_rescale=True, do_resize=True, image_mean=[0.485, 0.456, 0.406],
+                   image_processor_type="DINOv3ViTImageProcessor", image_std=[0.229, 0.224, 0.225], resample=2, rescale_factor=1 / 255,
+                   size=dict(height=224, width=224)),
 }
 PHOTO_STEP = 97  # of the pixels, one in so many is kept: 97 meets every row and column
 
@@ -87,7 +126,7 @@ def make_processed(out):
     tensors = {}
     for name, fields in PREPROCESSORS.items():
         kind = fields.get("image_processor_type", fields.get("feature_extractor_type", "").replace("FeatureExtractor", "ImageProcessor"))
-        processor = getattr(T, kind + "Pil").from_dict(fields)
+        processor = processor_class(kind).from_dict(fields)
         for width, height in ((640, 427), (375, 500), (150, 113)):
             pixels = processor(Image.fromarray(photo(width, height)), return_tensors="pt")["pixel_values"][0]
             assert pixels.shape == (3, 224, 224), pixels.shape
@@ -105,23 +144,33 @@ def make_jpeg(pictures, out):
     save_file({"picture": torch.from_numpy(np.array(upright))}, out)
 
 
-def encoder(g, r, layers, attentions, heads, d, names, tokens, causal=False):
-    """Pre-norm blocks. names(layer): (norm before attention, attention, norm before the MLP, MLP)."""
+def encoder(g, r, layers, attentions, heads, d, names, tokens, causal=False, turn=None):
+    """Pre-norm blocks. names(layer): (norm before attention, attention, norm before the MLP, MLP). Layer scale counts to the
+    matrix and the bias before it."""
     for i, b in enumerate(layers):
         n = f"blocks.{i}."
         ln1, a, ln2, mlp = names(b)
         out = a.o_proj if hasattr(a, "o_proj") else a.out_proj
+        scales = [getattr(b, f"layer_scale{j}", None) for j in (1, 2)]
+        scale = 1 if scales[0] is None else scales[0].lambda1
         g[n + "hook_resid_pre"] = r.into(ln1)
         g.norm(n + "ln1", ln1, r)
         q, k, v = (r.out_of(m).view(tokens, heads, d) for m in (a.q_proj, a.k_proj, a.v_proj))
         g[n + "attn.hook_q"], g[n + "attn.hook_k"], g[n + "attn.hook_v"] = q, k, v
-        g.attention(n, q, k, v, r.into(out).view(tokens, heads, d), attentions[i][0], 1 / math.sqrt(d), out.weight.T,
-                    out.bias, r.out_of(out), causal=causal)
+        if turn:
+            q, k = turn(q), turn(k)
+            g[n + "attn.hook_rot_q"], g[n + "attn.hook_rot_k"] = q, k
+        g.attention(n, q, k, v, r.into(out).view(tokens, heads, d), attentions[i][0], 1 / math.sqrt(d), out.weight.T * scale,
+                    out.bias * scale, r.out_of(out if scales[0] is None else scales[0]), causal=causal)
         g[n + "hook_resid_mid"] = r.into(ln2)
         g.norm(n + "ln2", ln2, r)
-        g[n + "mlp.hook_pre"] = r.out_of(mlp.fc1)
-        g[n + "mlp.hook_post"] = r.into(mlp.fc2)
-        g[n + "hook_mlp_out"] = r.out_of(mlp.fc2)
+        gated = hasattr(mlp, "gate_proj")
+        last = mlp.down_proj if hasattr(mlp, "down_proj") else mlp.fc2
+        g[n + "mlp.hook_pre"] = r.out_of(mlp.gate_proj if gated else mlp.fc1 if hasattr(mlp, "fc1") else mlp.up_proj)
+        if gated:
+            g[n + "mlp.hook_pre_linear"] = r.out_of(mlp.up_proj)
+        g[n + "mlp.hook_post"] = r.into(last)
+        g[n + "hook_mlp_out"] = r.out_of(last if scales[1] is None else scales[1])
         g[n + "hook_resid_post"] = r.out_of(b)
 
 
@@ -142,6 +191,61 @@ def vit(g, model, r, outputs):
         g["logits"] = head(r.out_of(t.layernorm))
         answer = outputs.cls_logits if hasattr(outputs, "cls_logits") else outputs.logits
         g.same(g["logits"][0], answer[0], "logits")
+
+
+def dinov2(g, model, r, outputs):
+    c, e = model.config, model.embeddings
+    embedded, patches = r.out_of(e), r.out_of(e.patch_embeddings)
+    registers = getattr(e, "register_tokens", torch.zeros(1, 0, c.hidden_size))[0].to(patches.dtype)
+    g["hook_embed"] = torch.cat([e.cls_token[0], registers, patches])
+    g["hook_pos_embed"] = embedded - g["hook_embed"]
+    first = 1 + len(registers)
+    g.same(g["hook_pos_embed"][:1], e.position_embeddings[0, :1], "position of [CLS]")
+    assert torch.all(g["hook_pos_embed"][1:first] == 0)
+    # The sum rounds; the table does not.
+    height, width = (n * e.patch_embeddings.patch_size[0] for n in model.sides)
+    table = e.interpolate_pos_encoding(torch.zeros(1, 1 + len(patches), c.hidden_size, dtype=patches.dtype), height, width)[0]
+    exact = torch.cat([table[:1], torch.zeros(len(registers), c.hidden_size, dtype=table.dtype), table[1:]])
+    g.same(exact, g["hook_pos_embed"], "positions")
+    g["hook_pos_embed"] = exact
+    encoder(g, r, model.encoder.layer, outputs.attentions, c.num_attention_heads, c.hidden_size // c.num_attention_heads,
+            lambda b: (b.norm1, b.attention, b.norm2, b.mlp), embedded.shape[0])
+    g.norm("ln_final", model.layernorm, r)
+    g.same(r.out_of(model.layernorm), outputs.last_hidden_state[0], "last hidden state")
+
+
+def dinov3(g, model, r, outputs):
+    c, e = model.config, model.embeddings
+    tokens, first = r.out_of(e).shape[0], 1 + c.num_register_tokens
+    patches = r.out_of(e.patch_embeddings).flatten(1).T
+    g["hook_embed"] = torch.cat([e.cls_token[0], e.register_tokens[0], patches])
+    g.same(g["hook_embed"], r.out_of(e), "embeddings")
+    cos, sin = model.rope_embeddings(torch.zeros(1, 3, *(n * c.patch_size for n in model.sides), dtype=patches.dtype))
+
+    def turned(x):
+        part = x[first:]
+        half = part.shape[-1] // 2
+        across = torch.cat((-part[..., half:], part[..., :half]), dim=-1)
+        return torch.cat((x[:first], part * cos[:, None] + across * sin[:, None]))
+    encoder(g, r, model.model.layer, outputs.attentions, c.num_attention_heads, c.hidden_size // c.num_attention_heads,
+            lambda b: (b.norm1, b.attention, b.norm2, b.mlp), tokens, turn=turned)
+    g.norm("ln_final", model.norm, r)
+    g.same(r.out_of(model.norm), outputs.last_hidden_state[0], "last hidden state")
+
+
+def siglip(g, model, r, outputs):
+    t = model.vision_model
+    c, e = t.config, t.embeddings
+    g["hook_embed"] = r.out_of(e.patch_embedding).flatten(1).T
+    g["hook_pos_embed"] = e.position_embedding.weight.clone()
+    g.same(g["hook_embed"] + g["hook_pos_embed"], r.out_of(e), "embeddings")
+    encoder(g, r, t.encoder.layers, outputs.attentions, c.num_attention_heads, c.hidden_size // c.num_attention_heads, clip_layers,
+            e.position_embedding.weight.shape[0])
+    g.norm("ln_final", t.post_layernorm, r)
+    g.same(r.out_of(t.post_layernorm), outputs.last_hidden_state[0], "last hidden state")
+
+
+HOOKS = {"dinov2": dinov2, "dinov2_with_registers": dinov2, "dinov3_vit": dinov3, "siglip": siglip}
 
 
 def clip_layers(b):
@@ -247,7 +351,12 @@ def make_clip(name, seed, folders, goldens, make_golden):
 def processor_of(folder):
     fields = json.loads((folder / "preprocessor_config.json").read_text())
     name = fields.pop("image_processor_type")
-    return getattr(T, name + "Pil")(**fields)
+    return processor_class(name)(**fields)
+
+
+def processor_class(name):
+    """With Pillow; DINOv3's is of torchvision alone."""
+    return getattr(T, name + "Pil", None) or getattr(T, name)
 
 
 @torch.no_grad()
@@ -256,8 +365,18 @@ def record(folder, kind, pixels, dtype, make, recorder, hooks):
     r, g = recorder(), make()
     for module in model.modules():
         r.watch(module)
-    outputs = model(pixel_values=pixels[None].to(dtype), output_attentions=True)
-    hooks(g, model, r, outputs)
+    kind = model.config.model_type
+    with lifted(model, dtype == torch.float64 and kind in HOOKS):  # tables of positions are made in float32
+        if hasattr(model, "rope_embeddings"):
+            model.rope_embeddings.__init__(model.config)  # its frequencies once more
+            model.rope_embeddings.eval()
+        if kind == "siglip":
+            outputs = model.vision_model(pixel_values=pixels[None].to(dtype), output_attentions=True)
+        else:
+            outputs = model(pixel_values=pixels[None].to(dtype), output_attentions=True)
+        if hasattr(model.config, "patch_size"):
+            model.sides = [side // model.config.patch_size for side in pixels.shape[1:]]
+        HOOKS.get(kind, hooks)(g, model, r, outputs)
     return {name: t.to(dtype).contiguous().clone() for name, t in g.items()}
 
 
@@ -273,7 +392,9 @@ def write(golden, pixels, picture, name, path, dtype):
 def make_tiny(name, seed, folders, goldens, make_golden):
     kind, config_kind, fields, processor, steps, picture_name, dtype = TINY[name]
     torch.manual_seed(seed)
-    model = kind(config_kind(id2label=dict(enumerate(LABELS)), **fields))
+    labels = {} if config_kind in (T.Dinov2Config, T.Dinov2WithRegistersConfig, T.DINOv3ViTConfig, T.SiglipConfig) else dict(
+        id2label=dict(enumerate(LABELS)))
+    model = kind(config_kind(**labels, **fields))
     make_golden.randomise(model, seed)
     folder = folders / name
     shutil.rmtree(folder, ignore_errors=True)

@@ -175,7 +175,8 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
                     .relative_rows.to(at::kDouble)
                     .index_select(0, row.flatten())
                     .view({1, tokens, tokens, -1});
-            return (at::mm(m.relative_embed, w.weight) + w.bias)
+            const at::Tensor rows = at::mm(m.relative_embed, w.weight);
+            return (w.bias.defined() ? rows + w.bias : rows)
                 .to(at::kDouble)
                 .index_select(0, row.flatten())
                 .view({tokens, tokens, c.n_heads, c.d_head})

@@ -10,7 +10,7 @@
 
 namespace headlight::model {
 
-/// relative: a bias of the score by the bucketed distance of query and key, one table for all layers (T5).
+/// relative: a bias of the score by the bucketed distance of query and key (T5).
 enum class Positions { learned, alibi, rotary, none, relative };
 enum class Norm { layer_norm, rms_norm };
 /// gelu: erf form; gelu_tanh: tanh form (GPT-2's gelu_new); gelu_bloom: the same with sqrt(2/pi) cut to 0.79788456.
@@ -208,6 +208,7 @@ struct ModelConfig {
     double kept_share = 1.0;
     double embed_scale = 1.0;     ///< hook_embed is the embedding's row times this (Gemma, Granite)
     double residual_scale = 1.0;  ///< factor of attention and MLP outputs (Granite); in W_O, b_O, W_out, b_out
+    bool layer_scale = false;     ///< a factor of each of their numbers (Touvron et al. 2021; DINOv2); in the same
     double logit_scale = 1.0;     ///< logits are the unembedded times this (Cohere, Granite); in the final norm's gain and bias
     QkNorm qk_norm = QkNorm::none;
     Norm qk_norm_kind = Norm::rms_norm;
@@ -238,6 +239,7 @@ struct ModelConfig {
     bool sines_to_end = false;  ///< whose last frequency is 1/10000, and whose row of padding is 0 (M2M-100)
     /// Positions::relative; MPNet has the bias beside learned positions. 0: there is none.
     std::int64_t relative_buckets = 0, relative_max_distance = 0;
+    bool relative_by_layer = false;       ///< each layer has a table of its own (UMT5), not one for all (T5)
     std::vector<std::int64_t> start_ids;  ///< decoder: tokens before the target
 
     Experts experts;
@@ -248,7 +250,11 @@ struct ModelConfig {
     // Models that read a picture: their tokens are its patches, row by row, after the class tokens.
     std::int64_t patch_size = 0;                     ///< side of a patch in pixels; 0: the model reads text
     std::int64_t image_height = 0, image_width = 0;  ///< pixels; whole patches
-    std::int64_t class_tokens = 0;                   ///< learned rows before the patches: [CLS], DeiT's [DIST]
+    std::int64_t class_tokens = 0;                   ///< learned rows before the patches: [CLS], DeiT's [DIST], registers
+    std::int64_t registers = 0;                      ///< how many of these, the last ones, are registers (Darcet et al. 2024)
+    /// The file's positions are of so many rows and columns of patches, interpolated to the picture's (DINOv2); 0: they fit.
+    std::int64_t table_side = 0;
+    bool smooth_table = false;  ///< with a filter against aliasing (DINOv2 with registers)
     bool patch_bias = true;
     std::int64_t d_projection = 0;  ///< CLIP: width that both towers are projected to; 0: no projection
 

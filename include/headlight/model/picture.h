@@ -27,6 +27,7 @@ enum class Resample { nearest = 0, lanczos = 1, bilinear = 2, bicubic = 3, box =
 /// The steps of preprocessor_config.json, in order; absent fields have the defaults of transformers' processor.
 struct PicturePlan {
     bool resize = true;
+    bool rescale_first = false;          ///< scaled as float32, not as bytes (DINOv3)
     std::int64_t height = 0, width = 0;  ///< resized to; 0: shortest_edge says
     std::int64_t shortest_edge = 0;      ///< the shorter side becomes this, the longer keeps the proportions
     Resample resample = Resample::bilinear;

@@ -7,10 +7,11 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double kOver = 0.72;       ///< opacity of the colour over the grey picture
-constexpr double kMostCover = 0.93;  ///< opacity over what is not attended to
-constexpr double kNumberRoom = 40;   ///< px of a patch that has its number in it
-constexpr double kGridRoom = 7;      ///< px of a patch below which its border would hide the picture
+constexpr double kOver = 0.72;          ///< opacity of the colour over the grey picture
+constexpr double kMostCover = 0.93;     ///< opacity over what is not attended to
+constexpr double kNumberRoom = 40;      ///< px of a patch that has its number in it
+constexpr std::int64_t kManyChips = 2;  ///< class tokens whose weights are written one by one
+constexpr double kGridRoom = 7;         ///< px of a patch below which its border would hide the picture
 
 /// Edges on device pixels: neighbouring rectangles leave no seam.
 QRectF snapped(const QPainter& painter, const QRectF& r) {
@@ -100,13 +101,18 @@ void PictureFigure::draw_panel(Scene& out, std::size_t index, const Style& style
     const QFont name_font = ui_font(12, QFont::DemiBold), note_font = ui_font(11);
     const double baseline = draw::centred_baseline(caption.center().y() - 1, name_font);
     const QRectF first_chip = chip(caption, 0);
-    // What goes to the class tokens is no patch: a number and a chip of its colour.
+    // What goes to the class tokens is no patch: a number and a chip of its colour; of many, the sum.
     QString share;
+    double sum = 0;
     for (std::int64_t i = 0; i < data_.class_tokens; ++i) {
         const float weight = row.weights[i];
-        if (!std::isnan(weight)) share += (share.isEmpty() ? QString() : QStringLiteral(" + ")) + draw::weight_text(weight);
+        if (!std::isnan(weight)) {
+            share += (share.isEmpty() ? QString() : QStringLiteral(" + ")) + draw::weight_text(weight);
+            sum += static_cast<double>(weight);
+        }
         out.box(chip(caption, i), 2, std::isnan(weight) ? theme.chip : color(style, row.strengths[i]), theme.line);
     }
+    if (data_.class_tokens > kManyChips && !share.isEmpty()) share = draw::weight_text(sum);
     const double share_width = share.isEmpty() ? 0 : draw::number_width(share, note_font) + 6;
     const bool room = caption.width() > 150;
     if (!share.isEmpty() && room) out.number({first_chip.left() - 6, baseline}, share, note_font, theme.muted);
@@ -148,8 +154,12 @@ QString PictureFigure::notes(const Style& style, const Shown& all) const {
     if (data_.axes.query_row(all.query) < 0) notes << QStringLiteral("%1 is hidden: choose a patch").arg(token_name(all.query));
     QStringList classes;
     for (std::int64_t i = 0; i < data_.class_tokens; ++i) classes << token_name(Position(i));
-    notes << (classes.size() == 1 ? QStringLiteral("square above: weight on ") : QStringLiteral("squares above: weight on ")) +
-                 classes.join(QStringLiteral(" and "));
+    if (data_.class_tokens > kManyChips)
+        notes << QStringLiteral("squares above: weight on %1, and their sum").arg(classes.join(QStringLiteral(", ")));
+    else if (!classes.isEmpty())
+        notes << (classes.size() == 1 ? QStringLiteral("square above: weight on ")
+                                      : QStringLiteral("squares above: weight on ")) +
+                     classes.join(QStringLiteral(" and "));
     return notes.join(QStringLiteral(" · "));
 }
 

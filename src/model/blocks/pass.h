@@ -35,7 +35,7 @@ struct Pass {
     RopeTable rope{}, local_rope{};
     at::Tensor resid_pre{};                  ///< of the current layer; in parallel models the MLP reads it
     at::Tensor shared_norm{};                ///< ln1's output, where the MLP reads it too
-    at::Tensor relative_bias{}, key_bias{};  ///< of AttentionInput; undefined: none
+    at::Tensor relative_bias{}, key_bias{};  ///< of AttentionInput; undefined: none, or of each layer its own
     CancelToken cancel{};                    ///< checked between tiles: a layer of a long text takes seconds
     KvCache* cache = nullptr;                ///< keys and values of the tokens before these; nullptr: there are none
     const EarlierRows* earlier = nullptr;    ///< the tokens before these, which observers of patterns see; nullptr: none

@@ -26,6 +26,7 @@ at::Tensor patch_embedding(Pass& pass) {
     std::vector<at::Tensor> rows;
     for (const at::Tensor* token : {&m.class_embed, &m.distill_embed})
         if (token->defined()) rows.push_back(token->unsqueeze(0));
+    if (m.register_embed.defined()) rows.push_back(m.register_embed);
     rows.push_back(patches);
     return pass.hook(Hook::embed, at::cat(rows));
 }

@@ -65,9 +65,27 @@ at::Tensor frequencies(const Rope& rope, std::int64_t dims, std::int64_t tokens,
     }
 }
 
+/// Angles of patches: the first half of the pairs turns with the row of the patch's middle, from -1 to 1 over the picture, the
+/// other with its column; class tokens do not turn (DINOv3). [pos, rope_dims / 2]
+at::Tensor patch_angles(const ModelConfig& c, const Rope& rope, const at::TensorOptions& options) {
+    const std::int64_t rows = patch_rows(c), columns = patch_columns(c), n = c.rope_dims / 4;
+    const at::Tensor freq = 1.0 / at::pow(rope.theta, at::arange(0, 1, 4.0 / static_cast<double>(c.rope_dims), options));
+    const auto along = [&](std::int64_t count) {
+        const at::Tensor middle = (at::arange(count, options) + 0.5) / static_cast<double>(count) * 2.0 - 1.0;
+        return at::outer(middle * (2 * std::numbers::pi), freq);
+    };
+    const std::vector<std::int64_t> grid = {rows, columns, n};
+    const at::Tensor patches = at::cat({along(rows).unsqueeze(1).expand(grid), along(columns).unsqueeze(0).expand(grid)}, 2);
+    return at::cat({at::zeros({c.class_tokens, 2 * n}, options), patches.reshape({rows * columns, 2 * n})});
+}
+
 RopeTable table(const Pass& pass, const Rope& rope) {
     const bool wide = pass.model.dtype == at::kDouble;
     const auto options = at::TensorOptions(wide ? at::kDouble : at::kFloat).device(pass.model.device);
+    if (reads_pictures(pass.config())) {
+        const at::Tensor angle = patch_angles(pass.config(), rope, options);
+        return {angle.cos().to(pass.model.dtype), angle.sin().to(pass.model.dtype)};
+    }
     const at::Tensor freq = frequencies(rope, pass.config().rope_dims, pass.past() + pass.tokens(), options);
     const at::Tensor angle = at::outer(at::arange(pass.past(), pass.past() + pass.tokens(), options), freq);
     const bool far = rope.far_attention_factor > 0 && pass.past() + pass.tokens() > rope.original_context;

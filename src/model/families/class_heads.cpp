@@ -44,6 +44,7 @@ constexpr HeadRow kHeads[] = {
     {"roberta", kSequence, ClassRow::first, "classifier.dense", "", {"classifier.out_proj"}},
     {"electra", kSequence, ClassRow::first, "classifier.dense", "", {"classifier.out_proj"}, "gelu"},
     {"distilbert", kSequence, ClassRow::first, "pre_classifier", "", {"classifier"}, "relu"},
+    {"deberta", kSequence, ClassRow::first, "pooler.dense", "", {"classifier"}, "gelu", "pooler_hidden_act"},
     {"deberta-v2", kSequence, ClassRow::first, "pooler.dense", "", {"classifier"}, "gelu", "pooler_hidden_act"},
     {"modernbert", kSequence, ClassRow::first, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
     {"modernbert", kToken, ClassRow::every, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
@@ -64,6 +65,7 @@ constexpr HeadRow kHeads[] = {
     {"bart", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
     {"t5", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
     {"mt5", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
+    {"umt5", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
     {"", kSequence, ClassRow::last, "", "", {"score"}, "tanh", {}, true, false},
     {"", kToken, ClassRow::every, "", "", {"classifier", "score"}},
     {"", kAnswer, ClassRow::every, "", "", {"qa_outputs"}},
@@ -84,7 +86,12 @@ constexpr RefusedHead kRefused[] = {
      "a sequence classifier of BART or T5: mBART's decoder reads the source from its language token on, and its head the row of </s>"},
     {"T5ForTokenClassification", "T5 with its decoder: this class is the encoder with a head of its own"},
     {"CLIPForImageClassification",
-     "CLIPModel or a ViT classifier: this class reads the mean of the patches before the last norm"}};
+     "CLIPModel or a ViT classifier: this class reads the mean of the patches before the last norm"},
+    {"SiglipForImageClassification",
+     "SiglipModel, SiglipVisionModel or a ViT classifier: this class reads the mean of the patches"},
+    {"Dinov2ForImageClassification", "Dinov2Model: this class reads [CLS] and the mean of the patches together"},
+    {"Dinov2WithRegistersForImageClassification",
+     "Dinov2WithRegistersModel: this class reads [CLS] and the mean of the patches together"}};
 
 void refuse_head(const ConfigReader& json) {
     const std::string architecture = json.architecture();

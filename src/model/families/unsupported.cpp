@@ -78,7 +78,7 @@ constexpr Reason kReasons[] = {
      "sam3_mask_decoder sam3_tracker_mask_decoder sam3_tracker_prompt_encoder sam3_tracker_video_mask_decoder "
      "sam3_tracker_video_prompt_encoder sam3_vision_model sam_hq_mask_decoder sam_hq_prompt_encoder sam_hq_vision_model "
      "sam_mask_decoder sam_prompt_encoder sam_vision_model sapiens2_head siglip2_text_model siglip2_vision_model "
-     "siglip_text_model siglip_vision_model slanext_vision smolvlm_vision step3p5_vision t5_gemma_module t5gemma2_decoder "
+     "siglip_text_model slanext_vision smolvlm_vision step3p5_vision t5_gemma_module t5gemma2_decoder "
      "t5gemma2_encoder t5gemma2_text timm_backbone tipsv2_dpt tipsv2_text_model tipsv2_vision_model "
      "unlimited_ocr_sam_vision_model unlimited_ocr_text unlimited_ocr_vision unlimited_ocr_vision_encoder uvdoc_backbone "
      "video_llama_3_vision videoprism_text_model videoprism_vision_model vitpose_backbone xclip_text_model "
@@ -86,7 +86,7 @@ constexpr Reason kReasons[] = {
     {"It reads pictures in another way than ViT, DeiT and CLIP, which are supported",
      "aimv2 align altclip beit bit blip blip-2 bridgetower chinese_clip chmv2 clipseg colmodernvbert colpali colqwen2 "
      "conditional_detr convnext convnextv2 cvt d_fine dab-detr data2vec-vision deformable_detr deimv2 depth_anything "
-     "depth_pro detr dinat dinov2 dinov2_with_registers dinov3_convnext dinov3_vit donut-swin dpt edgetam edgetam_video "
+     "depth_pro detr dinat dinov3_convnext donut-swin dpt edgetam edgetam_video "
      "efficientloftr efficientnet eomt eomt_dinov3 flava florence2 focalnet git glpn grounding-dino groupvit hgnet_v2 hiera "
      "ijepa imagegpt kosmos-2 kosmos-2.5 layoutlmv2 layoutlmv3 layoutxlm levit lightglue lw_detr lw_detr_vit lxmert "
      "mask2former maskformer maskformer-swin metaclip_2 mgp-str mlcd mm-grounding-dino mobilenet_v1 mobilenet_v2 mobilevit "
@@ -95,7 +95,7 @@ constexpr Reason kReasons[] = {
      "pp_ocrv5_mobile_det pp_ocrv5_mobile_rec pp_ocrv5_server_det pp_ocrv5_server_rec pp_ocrv6_medium_det pp_ocrv6_small_det "
      "pp_ocrv6_small_rec pp_ocrv6_tiny_rec prompt_depth_anything pvt pvt_v2 radio regnet resnet rf_detr rf_detr_dinov2 "
      "rt_detr rt_detr_resnet rt_detr_v2 sam sam2 sam2_video sam3 sam3_tracker sam3_tracker_video sam3_video sam3_vit_model "
-     "sam_hq sapiens2 segformer seggpt siglip siglip2 slanet slanext superglue superpoint swiftformer swin swin2sr swinv2 "
+     "sam_hq sapiens2 segformer seggpt siglip2 slanet slanext superglue superpoint swiftformer swin swin2sr swinv2 "
      "table-transformer textnet timesformer timm_wrapper tipsv2 trocr tvp udop upernet uvdoc videomae videomt videoprism "
      "vilt vision-text-dual-encoder visual_bert vit_mae vit_msn vitdet vitmatte vitpose vivit vjepa2 xclip yolos zoedepth"},
     {"It is a model of pictures and text whose language model is not checked by itself",
@@ -114,9 +114,9 @@ constexpr Reason kReasons[] = {
      "hunyuan_v1_moe hy_v3 hy_v4 jetmoe laguna longcat_flash mellum mimo_v2_flash minimax_m2 mistral4 nllb-moe sarvam_mla "
      "sarvam_moe solar_open switch_transformers youtu"},
     {"It is an encoder and a decoder other than T5, BART and Marian",
-     "bert-generation blenderbot blenderbot-small encoder-decoder fsmt mvp plbart prophetnet rag t5gemma umt5"},
+     "bert-generation blenderbot blenderbot-small encoder-decoder fsmt mvp plbart prophetnet rag t5gemma"},
     {"It is not checked against transformers",
-     "biogpt bitnet bros codegen cpmant ctrl cwm deberta doge dpr ernie esmc exaone flaubert flex_olmo flint gpt-sw3 "
+     "biogpt bitnet bros codegen cpmant ctrl cwm doge dpr ernie esmc exaone flaubert flex_olmo flint gpt-sw3 "
      "gpt_neox_japanese granite_swa gte hyperclovax internlm3 iquestcoder jais2 jev jina_embeddings_v3 kolibri1 layoutlm "
      "lilt luke markuplm megatron-bert nanochat openai-gpt openai_privacy_filter persimmon rembert roberta-prelayernorm "
      "roc_bert roformer splinter tapas ultrabert ultravbert vaultgemma xglm xlm xlm-roberta-xl xmod zaya"},

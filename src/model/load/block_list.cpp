@@ -15,8 +15,10 @@ namespace {
 std::string position_text(const ModelConfig& c) {
     switch (c.positions) {
         case Positions::alibi: return "ALiBi";
-        case Positions::rotary: return "rotary positions";
-        case Positions::relative: return "bias by distance in " + with_commas(c.relative_buckets) + " buckets";
+        case Positions::rotary: return reads_pictures(c) ? "rotary positions by row and column" : "rotary positions";
+        case Positions::relative:
+            return "bias by distance in " + with_commas(c.relative_buckets) + " buckets" +
+                   (c.relative_by_layer ? ", each layer's own" : "");
         default: return {};
     }
 }
@@ -127,6 +129,11 @@ BlockInfo norm_block(const Model& model, std::string id, const std::string& begi
             .parameters = numbers(model, {beginning})};
 }
 
+std::string class_tokens_text(const ModelConfig& c) {
+    if (c.registers > 0) return ", [CLS] and " + with_commas(c.registers) + (c.registers == 1 ? " register" : " registers");
+    return c.class_tokens == 0 ? "" : c.class_tokens == 2 ? ", [CLS] and [DIST]" : ", [CLS]";
+}
+
 BlockInfo block_of(const Model& model, Block block) {
     const ModelConfig& c = model.config();
     const auto info = [&](const char* id, const char* part, const char* title, std::string detail,
@@ -144,7 +151,9 @@ BlockInfo block_of(const Model& model, Block block) {
             return info("token_embedding", "embedding", "Token embedding", size_text(c.vocab_size, embedding_width(c)),
                         {"embed.W_E"});
         case Block::position_embedding:
-            return info("position_embedding", "positions", "Position embedding", size_text(c.context_length, embedding_width(c)),
+            return info("position_embedding", "positions", "Position embedding",
+                        size_text(c.context_length, embedding_width(c)) +
+                            (c.table_side > 0 ? ", interpolated from " + size_text(c.table_side, c.table_side) + " patches" : ""),
                         {"pos_embed."});
         case Block::token_type_embedding:
             return info("token_type_embedding", "embedding", "Sentence embedding",
@@ -152,8 +161,8 @@ BlockInfo block_of(const Model& model, Block block) {
         case Block::patch_embedding:
             return info("patch_embedding", "embedding", "Patch embedding",
                         size_text(patch_rows(c), patch_columns(c)) + " patches of " + size_text(c.patch_size, c.patch_size) +
-                            " pixels, 3 colours, " + (c.class_tokens == 2 ? "[CLS] and [DIST]" : "[CLS]"),
-                        {"patch_embed.", "class_embed", "distill_embed"});
+                            " pixels, 3 colours" + class_tokens_text(c),
+                        {"patch_embed.", "class_embed", "distill_embed", "register_embed"});
         case Block::relative_positions:
             return info("relative_positions", "positions", "Relative positions",
                         size_text(2 * c.disentangled.span, c.d_model) + ", read by the scores of every layer",

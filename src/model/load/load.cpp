@@ -189,6 +189,23 @@ at::Tensor sinusoids(const ModelConfig& c) {
     return at::cat({angles(half).sin(), angles(c.d_model - half).cos()}, 1).to(at::kFloat);
 }
 
+/// The patches' positions as of another number of rows and columns, in float32 at least as the reference does it; registers
+/// have none. [context, d_model]
+at::Tensor fitted_positions(const ModelConfig& c, const at::Tensor& stored) {
+    at::Tensor patches = stored.narrow(0, 1, stored.size(0) - 1);
+    if (c.table_side > 0) {
+        const at::ScalarType wide = stored.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+        const std::vector<std::int64_t> shape = {1, c.d_model, c.table_side, c.table_side},
+                                        to = {patch_rows(c), patch_columns(c)};
+        const at::Tensor grid = patches.to(wide).t().reshape(shape);
+        patches = (c.smooth_table ? at::_upsample_bicubic2d_aa(grid, to, false) : at::upsample_bicubic2d(grid, to, false))
+                      .reshape({c.d_model, to[0] * to[1]})
+                      .t()
+                      .to(stored.scalar_type());
+    }
+    return at::cat({stored.narrow(0, 0, 1), at::zeros({c.registers, c.d_model}, stored.options()), patches}).contiguous();
+}
+
 /// Frequencies that a file keeps, rounded as it keeps them, are factors of those that the base gives.
 void take_frequencies(ModelConfig& c, const at::Tensor& stored) {
     const at::Tensor power = at::arange(0, c.rope_dims, 2, at::kDouble) / static_cast<double>(c.rope_dims);
@@ -224,7 +241,8 @@ void derive(Model::Internals& m, bool head_absent) {
         m.final_norm = plain;
     }
     if (m.unembed.bias.defined()) m.unembed.bias = m.unembed.bias.reshape({-1});  // [1, vocab] in BART's files
-    if (m.pos_embed.defined()) c.sinusoidal = false;                              // Pegasus's files may hold the table
+    if (m.pos_embed.defined() && (c.table_side > 0 || c.registers > 0)) m.pos_embed = fitted_positions(c, m.pos_embed);
+    if (m.pos_embed.defined()) c.sinusoidal = false;  // Pegasus's files may hold the table
     if (c.sinusoidal) {
         const at::ScalarType wide = m.dtype == at::kDouble ? at::kDouble : at::kFloat;
         m.pos_embed = (c.sines_to_end ? sines_to_end(c, wide) : sinusoids(c)).to(m.device, m.dtype);

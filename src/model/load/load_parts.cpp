@@ -67,6 +67,7 @@ std::unique_ptr<Model::Internals> cross_attentions_of(const Model::Internals& m)
     c.causal = false;
     c.positions = Positions::none;
     c.relative_buckets = 0;
+    c.relative_by_layer = false;
     c.n_kv_heads = c.n_heads;
     c.has_unembedding = c.final_norm = c.embed_norm = false;
     c.start_ids.clear();

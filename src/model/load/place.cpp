@@ -26,7 +26,8 @@ void place_whole(Model::Internals& m, LayerWeights& l, Slot slot, const at::Tens
         case Slot::conv_weight: slot_tensor(m, l, slot) = tensor.flatten(1).t(); return;
         case Slot::class_embed:
         case Slot::distill_embed: slot_tensor(m, l, slot) = tensor.flatten(); return;
-        case Slot::pos_embed: m.pos_embed = tensor.dim() == 3 ? tensor.squeeze(0) : tensor; return;
+        case Slot::pos_embed:
+        case Slot::register_embed: slot_tensor(m, l, slot) = tensor.dim() == 3 ? tensor.squeeze(0) : tensor; return;
         default: break;
     }
     const std::int64_t last = tensor.dim() - 1;
@@ -91,12 +92,19 @@ void place_units(Model::Internals& m, LayerWeights& l, const ResolvedRow& r, con
     whole.narrow(dim, r.row->unit + r.expert * width, width).copy_(tensor);
 }
 
+/// A factor of each number that a matrix and its bias write, whose row stands before theirs; undefined: none.
+at::Tensor scale_of(const LayerWeights& l, Slot slot) {
+    if (slot == Slot::o_weight || slot == Slot::o_bias) return l.attn_scale;
+    return slot == Slot::mlp_out_weight || slot == Slot::mlp_out_bias ? l.mlp_scale : at::Tensor();
+}
+
 }  // namespace
 
 void place(Model::Internals& m, LayerWeights& l, const ResolvedRow& r, at::Tensor tensor) {
     if (r.row->times != 1) tensor = tensor * r.row->times;
     if (r.row->plus != 0) tensor = tensor + r.row->plus;
     if (r.row->layout == Layout::out_in) tensor = tensor.t();
+    if (const at::Tensor scale = scale_of(l, r.row->slot); scale.defined() && !tensor.is_meta()) tensor = tensor * scale;
     r.row->experts > 0 ? place_units(m, l, r, tensor) : place_whole(m, l, r.row->slot, tensor);
 }
 

@@ -129,6 +129,26 @@ TowerConfig language_model(const nlohmann::json& config, const Wrapper& wrapper)
     return tower;
 }
 
+/// Its text tower reads 64 tokens always, and what pads a text too, which no run of a text here does.
+TowerConfig vision_tower_of_siglip(const nlohmann::json& config, const std::filesystem::path& path) {
+    if (tower_of(path) == kTextTower)
+        throw Error(ErrorFacts{.problem = "SigLIP's text tower is not read: it attends to the padding behind a text",
+                               .file = (folder_of(path) / "config.json").string(),
+                               .item = "model_type",
+                               .expected = "clip",
+                               .found = "siglip",
+                               .hint = "Leave the tower out: the vision tower opens"});
+    const auto inner = config.find("vision_config");
+    TowerConfig tower{inner != config.end() && inner->is_object() ? *inner : nlohmann::json::object(),
+                      {"The vision tower of SigLIP, up to its last norm; its pooling head and its text tower are not read"}};
+    tower.json["architectures"] = {"SiglipVisionModel"};
+    // A head of the whole is refused by its name (families/class_heads).
+    const nlohmann::json whole = config.value("architectures", nlohmann::json::array());
+    if (std::ranges::find(whole, "SiglipForImageClassification") != whole.end()) tower.json["architectures"] = whole;
+    tower.json["model_type"] = "siglip_vision_model";
+    return tower;
+}
+
 }  // namespace
 
 TowerConfig config_of_tower(nlohmann::json config, const std::filesystem::path& path) {
@@ -138,6 +158,7 @@ TowerConfig config_of_tower(nlohmann::json config, const std::filesystem::path& 
                                  : "";
     const auto* wrapper = std::ranges::find(kWrappers, std::string_view(type), &Wrapper::type);
     if (wrapper != std::end(kWrappers) && asked != kVisionTower) return language_model(config, *wrapper);
+    if (type == "siglip") return vision_tower_of_siglip(config, path);
     if (type != "clip") {
         if (asked.empty()) return {std::move(config)};
         throw Error(ErrorFacts{.problem = "This model has no towers",

@@ -16,7 +16,8 @@ struct TowerConfig {
     std::vector<std::string> notes = {};  ///< for the load report: that this is a part of another model
 };
 /// The configuration of the tower that `path` names (headlight/model/locate.h), by default the text tower. Of a vision-language
-/// model it is the language model's, with the values that its class has for fields that the file leaves out. Configurations
+/// model it is the language model's, with the values that its class has for fields that the file leaves out; of SigLIP the vision
+/// tower's. Configurations
 /// without towers are returned unchanged; Error if `path` names a tower of one.
 TowerConfig config_of_tower(nlohmann::json config, const std::filesystem::path& path);
 

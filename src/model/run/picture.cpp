@@ -6,6 +6,8 @@
 #include "headlight/model/locate.h"
 #include "model/load/config_reader.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -20,7 +22,7 @@ constexpr std::int64_t kMaxPictureSide = 1 << 15;
 /// Defaults of transformers' processors.
 PicturePlan defaults_of(const std::string& processor, const ModelConfig& c) {
     PicturePlan plan;
-    if (processor.starts_with("CLIP")) {
+    if (processor.starts_with("CLIP") || processor.starts_with("Bit")) {
         plan.shortest_edge = plan.crop_height = plan.crop_width = 224;
         plan.resample = Resample::bicubic;
         std::ranges::copy(std::initializer_list<double>{0.48145466, 0.4578275, 0.40821073}, plan.mean);
@@ -29,8 +31,14 @@ PicturePlan defaults_of(const std::string& processor, const ModelConfig& c) {
         plan.height = plan.width = 256;
         plan.crop_height = plan.crop_width = 224;
         plan.resample = Resample::bicubic;
+    } else if (processor.starts_with("DINOv3")) {
+        plan.height = plan.width = 224;
+        plan.rescale_first = true;
+        std::ranges::copy(std::initializer_list<double>{0.485, 0.456, 0.406}, plan.mean);
+        std::ranges::copy(std::initializer_list<double>{0.229, 0.224, 0.225}, plan.deviation);
     } else {
         plan.height = c.image_height, plan.width = c.image_width;
+        if (processor.starts_with("Siglip")) plan.resample = Resample::bicubic;
     }
     return plan;
 }
@@ -80,16 +88,23 @@ PicturePlan picture_plan(const std::filesystem::path& model, const ModelConfig& 
         return plan;
     }
     const ConfigReader json(file, io::read_json(file));
-    const std::string by_family = c.family == "clip-vision" ? "CLIP" : c.family == "deit" ? "DeiT" : "";
+    const std::string by_family = c.family == "clip-vision"        ? "CLIP"
+                                  : c.family == "deit"             ? "DeiT"
+                                  : c.family == "siglip-vision"    ? "Siglip"
+                                  : c.family.starts_with("dinov2") ? "Bit"
+                                  : c.family == "dinov3_vit"       ? "DINOv3"
+                                                                   : "";
     const std::string processor = json.text({"image_processor_type", "feature_extractor_type"}, by_family);
     PicturePlan plan = defaults_of(processor, c);
-    const bool clip = processor.starts_with("CLIP");
+    const bool clip = processor.starts_with("CLIP") || processor.starts_with("Bit");
     plan.resize = json.flag("do_resize", true);
     read_size(json, "size", clip, plan.height, plan.width, &plan.shortest_edge);
     if (json.has("resample")) {
         const double filter = json.signed_number({"resample"}, 2);
         if (filter < 0 || filter > 5 || filter != std::floor(filter)) json.wrong("resample", "0 to 5", std::to_string(filter));
         plan.resample = static_cast<Resample>(static_cast<int>(filter));
+        if (plan.rescale_first && plan.resample != Resample::bilinear && plan.resample != Resample::bicubic)
+            json.unsupported("resample", "2 or 3, bilinear or bicubic, with " + processor);
     }
     read_size(json, "crop_size", false, plan.crop_height, plan.crop_width, nullptr);
     if (!json.flag("do_center_crop", plan.crop_height > 0 && (clip || processor.starts_with("DeiT"))))
@@ -206,6 +221,30 @@ Picture resized(const Picture& in, std::int64_t width, std::int64_t height, Resa
     return out;
 }
 
+namespace {
+
+/// The colours of the scaled picture times the plan's factor: [colour, row, column] float32.
+at::Tensor scaled_colours(const Picture& picture, const PicturePlan& plan, std::int64_t width, std::int64_t height) {
+    const auto colours = [](const Picture& of) {
+        return at::from_blob(const_cast<std::uint8_t*>(of.rgb.data()), {of.height, of.width, kColours}, at::kByte)
+            .permute({2, 0, 1});
+    };
+    const bool same = width == picture.width && height == picture.height;
+    if (!plan.rescale_first) {
+        const Picture scaled = same ? picture : resized(picture, width, height, plan.resample);
+        return (colours(scaled).to(at::kDouble) * plan.rescale).to(at::kFloat).contiguous();
+    }
+    const at::Tensor whole = (colours(picture).to(at::kFloat) * plan.rescale).unsqueeze(0).contiguous();
+    if (same) return whole.squeeze(0);
+    const std::vector<std::int64_t> to = {height, width};
+    return (plan.resample == Resample::bicubic ? at::_upsample_bicubic2d_aa(whole, to, false)
+                                               : at::_upsample_bilinear2d_aa(whole, to, false))
+        .squeeze(0)
+        .contiguous();
+}
+
+}  // namespace
+
 PictureInput prepare(const Picture& picture, const PicturePlan& plan, const ModelConfig& c) {
     if (picture.width < 1 || picture.height < 1 ||
         picture.rgb.size() != static_cast<std::size_t>(picture.width * picture.height * kColours))
@@ -235,8 +274,7 @@ PictureInput prepare(const Picture& picture, const PicturePlan& plan, const Mode
                      .expected = "at least " + size_text(cut_width, cut_height),
                      .found = size_text(width, height)});
 
-    const bool same = width == picture.width && height == picture.height;
-    const Picture scaled = same ? picture : resized(picture, width, height, plan.resample);
+    const at::Tensor scaled = scaled_colours(picture, plan, width, height);
     const std::int64_t left = (width - cut_width) / 2, top = (height - cut_height) / 2;
     const double sx = static_cast<double>(picture.width) / static_cast<double>(width),
                  sy = static_cast<double>(picture.height) / static_cast<double>(height);
@@ -249,8 +287,8 @@ PictureInput prepare(const Picture& picture, const PicturePlan& plan, const Mode
         const auto mean = static_cast<float>(plan.mean[colour]), deviation = static_cast<float>(plan.deviation[colour]);
         for (std::int64_t row = top; row < top + cut_height; ++row)
             for (std::int64_t column = left; column < left + cut_width; ++column) {
-                const double byte = scaled.rgb[static_cast<std::size_t>((row * width + column) * kColours + colour)];
-                out.pixels.push_back((static_cast<float>(byte * plan.rescale) - mean) / deviation);
+                const float value = scaled.data_ptr<float>()[(colour * height + row) * width + column];
+                out.pixels.push_back((value - mean) / deviation);
             }
     }
     return out;

@@ -5,10 +5,12 @@
 #include "headlight/analyze/pattern/aggregate.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/core/view_spec.h"
+#include "headlight/figure/export/export.h"
 #include "headlight/figure/picture/picture_file.h"
 #include "headlight/io/safetensors.h"
 #include "headlight/trace/trace.h"
 #include "tests/figure/painting.h"
+#include "tests/support/temp_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -123,9 +125,23 @@ TEST(PictureView, APatchIsPointedAtWhereItIsPainted) {
     EXPECT_EQ(figure->hit_test(l.caption_of(1).topLeft() + QPointF(3, 12), style, {}).head, (HeadId{Layer(0), Head(0)}));
 }
 
+TEST(PictureView, SquaresAreOfTheClassTokensThereAre) {
+    const test::TempFolder folder;
+    const auto svg_of = [&](const std::string& name) {
+        const auto figure = picture_view(trace_of(name), Layer(0), {Head(0)}, Position(0), {}, {});
+        ExportOptions output;
+        output.size_px = figure->layout({900, 600}, style, {});
+        export_figure(*figure, {}, {}, output, folder / "picture.svg");
+        return test::slurp(folder / "picture.svg");
+    };
+    EXPECT_NE(svg_of("vit").find("square above: weight on [CLS]"), std::string::npos);
+    EXPECT_NE(svg_of("dinov2-registers").find("weight on [CLS], [REG1], [REG2], [REG3], and their sum"), std::string::npos);
+    EXPECT_EQ(svg_of("siglip").find("above"), std::string::npos);
+}
+
 /// Every view either says why a picture has none of it, or draws.
 TEST(PictureView, EveryViewIsThereOrSaysWhy) {
-    for (const char* name : {"vit-base", "deit"}) {
+    for (const char* name : {"vit-base", "deit", "dinov2-registers", "dinov3", "siglip"}) {
         const TracePtr trace = trace_of(name);
         std::set<std::string> drawn;
         for (const ViewSpec& spec : view_specs()) {

@@ -30,6 +30,8 @@ TEST(Deberta, RowsOfDistancesAreThoseOfTransformers) {
 }
 
 TEST(Deberta, WhatIsNotBuiltIsRefusedByName) {
+    EXPECT_THAT(config_failure("deberta-v1", "talking_head", true), HasSubstr("talking_head"));
+    EXPECT_THAT(config_failure("deberta-v1", "pos_att_type", "c2p|c2p"), HasSubstr("pos_att_type"));
     EXPECT_THAT(config_failure("deberta-conv", "conv_kernel_size", 4),
                 AllOf(HasSubstr("conv_kernel_size"), HasSubstr("odd"), HasSubstr("4")));
     EXPECT_THAT(config_failure("deberta-conv", "conv_groups", 3), AllOf(HasSubstr("conv_groups"), HasSubstr("16")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// T5, Flan-T5, mT5: encoder and decoder with RMSNorm in front and no bias anywhere, scores that are not scaled, and a bias by
-// distance that all layers share.
+// T5, Flan-T5, mT5, UMT5: encoder and decoder with RMSNorm in front and no bias anywhere, scores that are not scaled, and a bias
+// by distance that all layers share (UMT5: each has its own).
 #include "model/families/registry.h"
 #include "model/families/rows.h"
 #include "model/load/config_reader.h"
@@ -56,8 +56,8 @@ ModelConfig decoder_of(const ConfigReader& json, bool may_scale) {
     const std::int64_t encoder_layers = json.size({"num_layers"}, kMaxLayers);
     c.n_layers = json.size({"num_decoder_layers"}, kMaxLayers, encoder_layers);
     c.has_unembedding = c.tied_unembedding = generates(json.architecture());  // tied unless the files hold another
-    // In transformers the flag of tied embeddings controls only this scale.
-    if (may_scale && c.has_unembedding && json.flag("tie_word_embeddings", true))
+    // In transformers the flag of tied embeddings controls only this scale; files that 5.24 writes have the scale's own flag.
+    if (may_scale && c.has_unembedding && json.flag("scale_decoder_outputs", json.flag("tie_word_embeddings", true)))
         c.logit_scale = 1.0 / std::sqrt(static_cast<double>(c.d_model));
     c.start_ids = {
         static_cast<std::int64_t>(json.signed_number({"decoder_start_token_id"}, json.signed_number({"pad_token_id"}, 0)))};
@@ -67,6 +67,13 @@ ModelConfig decoder_of(const ConfigReader& json, bool may_scale) {
 ModelConfig parse_t5(const ConfigReader& json) { return decoder_of(json, true); }
 ModelConfig parse_mt5(const ConfigReader& json) { return decoder_of(json, false); }
 
+ModelConfig with_own_tables(ModelConfig c) {
+    c.relative_by_layer = true;
+    return c;
+}
+
+ModelConfig parse_umt5(const ConfigReader& json) { return with_own_tables(decoder_of(json, true)); }
+
 ModelConfig encoder_config(const ConfigReader& json) {
     ModelConfig c = stack_config(json);
     c.stack = Stack::encoder;
@@ -75,6 +82,8 @@ ModelConfig encoder_config(const ConfigReader& json) {
     c.n_layers = json.size({"num_layers"}, kMaxLayers);
     return c;
 }
+
+ModelConfig encoder_of_umt5(const ConfigReader& json) { return with_own_tables(encoder_config(json)); }
 
 WeightMap weight_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model, m = c.d_mlp, inner = c.n_heads * c.d_head;
@@ -93,9 +102,10 @@ WeightMap weight_map(const ModelConfig& c) {
         map.rows.push_back({o, {name + "o.weight"}, {d, inner}, Layout::out_in});
     };
     map.rows.push_back({Slot::embed, embedding_names(decoder), {c.vocab_size, d}});
-    map.rows.push_back({Slot::relative_bias,
-                        {stack + "block.0.layer.0.SelfAttention.relative_attention_bias.weight"},
-                        {c.relative_buckets, c.n_heads}});
+    map.rows.push_back(
+        {c.relative_by_layer ? Slot::own_relative_bias : Slot::relative_bias,
+         {stack + (c.relative_by_layer ? "block.#" : "block.0") + ".layer.0.SelfAttention.relative_attention_bias.weight"},
+         {c.relative_buckets, c.n_heads}});
     attention(first + "SelfAttention.", Slot::q_weight, Slot::k_weight, Slot::v_weight, Slot::o_weight, Slot::ln1_gain);
     if (decoder)
         attention(cross + "EncDecAttention.", Slot::cross_q_weight, Slot::cross_k_weight, Slot::cross_v_weight,
@@ -122,10 +132,12 @@ Spec spec(const ModelConfig& c) {
 
 constexpr std::string_view kT5Architectures[] = {"T5ForConditionalGeneration", "T5WithLMHeadModel"};
 constexpr std::string_view kMt5Architectures[] = {"MT5ForConditionalGeneration"};
+constexpr std::string_view kUmt5Architectures[] = {"UMT5ForConditionalGeneration"};
 
 }  // namespace t5
 
 const Family kT5 = {"t5", t5::kT5Architectures, "t5", t5::parse_t5, t5::weight_map, t5::spec, t5::encoder_config};
 const Family kMt5 = {"mt5", t5::kMt5Architectures, "mt5", t5::parse_mt5, t5::weight_map, t5::spec, t5::encoder_config};
+const Family kUmt5 = {"umt5", t5::kUmt5Architectures, "umt5", t5::parse_umt5, t5::weight_map, t5::spec, t5::encoder_of_umt5};
 
 }  // namespace headlight::model

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// DeBERTa-v2 and v3 (He et al. 2021 and 2023): BERT whose scores have terms of content and relative position.
+// DeBERTa (He et al. 2021), DeBERTa-v2 and v3 (2023): BERT whose scores have terms of content and relative position. The first
+// has no buckets of distances, and one matrix of queries, keys and values.
 #include "model/families/encoders/encoder_shape.h"
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
@@ -40,20 +41,30 @@ std::int64_t or_unset(const ConfigReader& json, std::string_view name, std::int6
     return json.signed_number({name}, -1) < 1 ? unset : json.size({name}, kMaxContext);
 }
 
-void read_relative(const ConfigReader& json, ModelConfig& c) {
+/// The terms of the score; whether it has relative positions at all.
+bool read_terms(const ConfigReader& json, ModelConfig& c) {
     const std::vector<std::string> terms = score_terms(json);
     const bool c2p = std::ranges::count(terms, "c2p") > 0, p2c = std::ranges::count(terms, "p2c") > 0;
+    if (std::ssize(terms) != c2p + p2c) json.unsupported("pos_att_type", "each term once");
     // Counted even if the positions are not relative, as in transformers.
     c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head * (1 + c2p + p2c)));
-    if (!json.flag("relative_attention", false)) return;
+    if (!json.flag("relative_attention", false)) return false;
     Disentangled& d = c.disentangled;
     d.content_to_position = c2p;
     d.position_to_content = p2c;
-    d.shared_projections = json.flag("share_att_key", false);
     d.max_distance = or_unset(json, "max_relative_positions", json.size({"max_position_embeddings"}, kMaxContext, 512));
-    d.buckets = or_unset(json, "position_buckets", 0);
-    d.span = d.buckets > 0 ? d.buckets : d.max_distance;
+    d.span = d.max_distance;
     if (d.span > kMaxWidth) json.wrong("max_relative_positions", "at most " + std::to_string(kMaxWidth), std::to_string(d.span));
+    return true;
+}
+
+void read_relative(const ConfigReader& json, ModelConfig& c) {
+    Disentangled& d = c.disentangled;
+    if (!read_terms(json, c)) return;
+    d.shared_projections = json.flag("share_att_key", false);
+    d.buckets = or_unset(json, "position_buckets", 0);
+    if (d.buckets > 0) d.span = d.buckets;
+    if (d.span > kMaxWidth) json.wrong("position_buckets", "at most " + std::to_string(kMaxWidth), std::to_string(d.span));
     if (d.buckets == 1) json.wrong("position_buckets", "at least 2", "1");
     if (d.buckets > 0 && d.max_distance - 1 <= d.buckets / 2)
         json.wrong("max_relative_positions", "more than half of position_buckets", std::to_string(d.max_distance));
@@ -75,7 +86,7 @@ void read_convolution(const ConfigReader& json, ModelConfig& c) {
     conv.activation = read_activation(json, "conv_act", "tanh");
 }
 
-ModelConfig parse_config(const ConfigReader& json) {
+ModelConfig parse_plain(const ConfigReader& json) {
     ModelConfig c = encoder_config(json);
     if (json.size({"attention_head_size"}, kMaxWidth, c.d_head) != c.d_head)
         json.unsupported("attention_head_size", "hidden_size / num_attention_heads = " + std::to_string(c.d_head));
@@ -90,8 +101,20 @@ ModelConfig parse_config(const ConfigReader& json) {
     c.tied_unembedding = json.flag("tie_word_embeddings", true) || !c.legacy_mlm_head;
     c.norm_epsilon = json.number({"layer_norm_eps"}, 1e-7);
     c.activation = c.mlm_activation = read_activation(json, "hidden_act", "gelu");
+    return c;
+}
+
+ModelConfig parse_config(const ConfigReader& json) {
+    ModelConfig c = parse_plain(json);
     read_relative(json, c);
     read_convolution(json, c);
+    return c;
+}
+
+ModelConfig parse_v1(const ConfigReader& json) {
+    json.require_flag("talking_head", false, false);
+    ModelConfig c = parse_plain(json);
+    read_terms(json, c);
     return c;
 }
 
@@ -119,7 +142,7 @@ void add_mlm_head(WeightMap& map, const ModelConfig& c) {
     map.ignored.push_back("*" + own + "*");
     map.ignored.push_back("*" + theirs + "*");
     for (WeightRow& row : rows) {
-        row.head = c.architecture != "DebertaV2ForMaskedLM";
+        row.head = !c.architecture.ends_with("ForMaskedLM");
         map.rows.push_back(std::move(row));
     }
 }
@@ -128,6 +151,7 @@ WeightMap weight_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model;
     const std::string self = "encoder.layer.#.attention.self.";
     const Disentangled& terms = c.disentangled;
+    const bool first = c.family == "deberta";
     WeightMap map{.prefixes = {"deberta.", ""},
                   .head_name = "MLM head",
                   .ignored = {"*embeddings.position_ids", "*embeddings.position_embeddings.weight", "*pooler.dense.*",
@@ -139,11 +163,19 @@ WeightMap weight_map(const ModelConfig& c) {
     }
     LayerNames names = bert_layer();
     names.qkv = {"attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"};
-    add_layers(map, c, names);
+    ModelConfig layers = c;
+    if (first) {  // each head's query, key and value in turn; the keys have no bias
+        map.qkv = QkvLayout::grouped;
+        names.qkv = {"attention.self.in_proj"};
+        layers.query_bias = false;
+        map.rows.push_back({Slot::q_bias, {self + "q_bias"}, {d}});
+        map.rows.push_back({Slot::v_bias, {self + "v_bias"}, {d}});
+    }
+    add_layers(map, layers, names);
     if (terms.content_to_position && !terms.shared_projections)
-        add_linear(map, Slot::relative_k_weight, self + "pos_key_proj", d, d);
+        add_linear(map, Slot::relative_k_weight, self + (first ? "pos_proj" : "pos_key_proj"), d, d, !first);
     if (terms.position_to_content && !terms.shared_projections)
-        add_linear(map, Slot::relative_q_weight, self + "pos_query_proj", d, d);
+        add_linear(map, Slot::relative_q_weight, self + (first ? "pos_q_proj" : "pos_query_proj"), d, d);
     if (const Convolution& conv = c.convolution; conv.any()) {
         map.rows.push_back({Slot::conv_weight, {"encoder.conv.conv.weight"}, {d, d / conv.groups, conv.width}});
         map.rows.push_back({Slot::conv_bias, {"encoder.conv.conv.bias"}, {d}});
@@ -154,10 +186,12 @@ WeightMap weight_map(const ModelConfig& c) {
 }
 
 constexpr std::string_view kArchitectures[] = {"DebertaV2Model", "DebertaV2ForMaskedLM"};
+constexpr std::string_view kV1Architectures[] = {"DebertaModel", "DebertaForMaskedLM"};
 
 }  // namespace deberta
 
 const Family kDeberta = {"deberta-v2",          deberta::kArchitectures, "deberta-v2",
                          deberta::parse_config, deberta::weight_map,     encoder_spec};
+const Family kDebertaV1 = {"deberta", deberta::kV1Architectures, "deberta", deberta::parse_v1, deberta::weight_map, encoder_spec};
 
 }  // namespace headlight::model

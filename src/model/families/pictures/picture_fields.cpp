@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/families/pictures/picture_fields.h"
 
+#include "headlight/model/picture.h"
+
 #include <cmath>
 
 namespace headlight::model {
 namespace {
 
-constexpr std::int64_t kMaxSide = 1 << 14;
+constexpr std::int64_t kMaxSide = 1 << 14, kMaxRegisters = 1024;
 
 }  // namespace
 
@@ -43,6 +45,25 @@ void read_picture_size(const ConfigReader& json, ModelConfig& c, std::int64_t de
                    std::to_string(c.patch_size));
     c.class_tokens = class_tokens;
     c.context_length = class_tokens + patch_rows(c) * patch_columns(c);
+}
+
+void read_registers(const ConfigReader& json, ModelConfig& c, std::int64_t fallback) {
+    const bool none = json.has("num_register_tokens") ? json.raw("num_register_tokens") == 0 : fallback == 0;
+    c.registers = none ? 0 : json.size({"num_register_tokens"}, kMaxRegisters, fallback);
+    c.class_tokens = 1 + c.registers;
+}
+
+bool read_input_size(const ConfigReader& json, ModelConfig& c, std::int64_t default_patch) {
+    read_picture_size(json, c, default_patch, c.class_tokens);
+    const PicturePlan plan = picture_plan(json.file().parent_path(), c);
+    const bool crops = plan.crop_height > 0;
+    if (!crops && (!plan.resize || plan.shortest_edge > 0)) return false;  // any size: that of the configuration is taken
+    const std::int64_t height = crops ? plan.crop_height : plan.height, width = crops ? plan.crop_width : plan.width;
+    if (height == c.image_height && width == c.image_width) return false;
+    const ConfigReader given(json.file().parent_path() / "preprocessor_config.json",
+                             {{"image_size", {height, width}}, {"patch_size", c.patch_size}});
+    read_picture_size(given, c, c.patch_size, c.class_tokens);
+    return true;
 }
 
 }  // namespace headlight::model

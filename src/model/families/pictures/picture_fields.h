@@ -16,4 +16,10 @@ ModelConfig picture_stack(const ConfigReader&, std::int64_t width, std::int64_t 
 /// patches and class tokens, no more and no less.
 void read_picture_size(const ConfigReader&, ModelConfig&, std::int64_t default_patch, std::int64_t class_tokens);
 
+/// num_register_tokens (0 where there are none), which stand behind [CLS].
+void read_registers(const ConfigReader&, ModelConfig&, std::int64_t fallback);
+/// read_picture_size(), and then the size that preprocessor_config.json beside the file gives pictures, if that is another: true.
+/// For models that read pictures of any size. c.family says which steps such a file has.
+bool read_input_size(const ConfigReader&, ModelConfig&, std::int64_t default_patch);
+
 }  // namespace headlight::model
