@@ -21,7 +21,7 @@ _NOT_HERE = ("", "open", "man", "completion", "bench")
 _NOT_OPTIONS = ("help", "version", "json", "announce")
 _STDIN_FROM = 100_000  # bytes: the system limits the length of one argument
 # Arguments of attention and models in memory; an option of the program with such a name goes first.
-OWN = {"tokens": None, "tokenizer": None, "source_tokens": None, "batch": 0, "name": None}
+OWN = {"tokens": None, "tokenizer": None, "source_tokens": None, "batch_index": 0, "name": None}
 
 
 def python_name(name):

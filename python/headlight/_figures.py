@@ -70,7 +70,7 @@ def figure(source, tokens=None, tokenizer=None, *, view="head", quiet=False, **o
         the view: "head", "matrix", "lens" …; attention alone has those that need no weights
     options
         those of headlight.render(), such as text=, layer=, heads=, query=, key=, theme=, size_mm=, attention=; and of attention in
-        memory: batch= (which text of a batch), source_tokens= (the encoder's tokens), name= (the model's)
+        memory: batch_index= (which text of a batch), source_tokens= (the encoder's tokens), name= (the model's)
     """
     render = command("render")
     return Figure(Call(render, [source], {"tokens": tokens, "tokenizer": tokenizer, "view": view, **options}), quiet)

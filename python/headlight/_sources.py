@@ -55,7 +55,7 @@ def _layer(value, layer, batch):
 
 def _of_batch(batch, texts):
     if not 0 <= batch < texts:
-        raise HeadlightError(f"batch={batch}: the attention is of {texts} text{'' if texts == 1 else 's'}: 0 to {texts - 1}")
+        raise HeadlightError(f"batch_index={batch}: the attention is of {texts} text{'' if texts == 1 else 's'}: 0 to {texts - 1}")
     return batch
 
 
@@ -63,7 +63,7 @@ def _stack(layers, batch):
     """[layer, head, query, key] of a list of layers."""
     layers = [_layer(value, i, batch) for i, value in enumerate(layers)]
     if not layers:
-        raise HeadlightError("There are no layers: the list of attentions is empty")
+        raise HeadlightError(f"The list of attentions is empty: {_EAGER}")
     for i, layer in enumerate(layers):
         if layer.shape != layers[0].shape:
             raise HeadlightError(f"The attention of layer {i} is {list(layer.shape)}, that of layer 0 {list(layers[0].shape)}: expected one shape")
@@ -255,11 +255,11 @@ def _tokens_of(source, name):
     return None
 
 
-def write(path, source, tokens=None, tokenizer=None, *, source_tokens=None, text=None, batch=0, name=None):
+def write(path, source, tokens=None, tokenizer=None, *, source_tokens=None, text=None, batch_index=0, name=None):
     """Writes attention in memory to an .npz that the program opens (docs/attention-elsewhere.md); see headlight.figure()."""
     if is_tokenizer(tokens) and tokenizer is None:
         tokens, tokenizer = None, tokens
-    own, encoder, cross = attentions(source, batch)
+    own, encoder, cross = attentions(source, batch_index)
     if tokens is None:
         tokens = _tokens_of(source, "tokens")
     if source_tokens is None:
@@ -270,7 +270,7 @@ def write(path, source, tokens=None, tokenizer=None, *, source_tokens=None, text
             tokens = _tokens_of(source, "decoder_tokens")
         if tokens is None or source_tokens is None:
             raise HeadlightError("Tokens are missing: tokens= are the decoder's, source_tokens= the encoder's")
-        target, origin = Tokens(tokens, tokenizer, batch, "tokens"), Tokens(source_tokens, tokenizer, batch, "source_tokens")
+        target, origin = Tokens(tokens, tokenizer, batch_index, "tokens"), Tokens(source_tokens, tokenizer, batch_index, "source_tokens")
         for label, attention, queries, keys in (("encoder", encoder, origin, origin), ("decoder", own, target, target), ("cross", cross, target, origin)):
             attention = _cut(attention, queries.used, keys.used)
             queries.check(attention.shape[2], "tokens" if queries is target else "source_tokens", f"the {label} attention")
@@ -284,7 +284,7 @@ def write(path, source, tokens=None, tokenizer=None, *, source_tokens=None, text
         _square(attention, what)
         if given is None:
             raise HeadlightError("Tokens are missing: pass tokens= (texts, or ids with tokenizer=)")
-        known = Tokens(given, tokenizer, batch, "tokens")
+        known = Tokens(given, tokenizer, batch_index, "tokens")
         attention = _cut(attention, known.used, known.used)
         known.check(attention.shape[3], "tokens", "the attention")
         arrays.update(attention=_floats(attention), tokens=np.array(known.texts, dtype=str))
@@ -342,7 +342,7 @@ def release(model):
         saved[1].remove()
 
 
-def prepare(source, tokens=None, tokenizer=None, *, source_tokens=None, text=None, batch=0, name=None):
+def prepare(source, tokens=None, tokenizer=None, *, source_tokens=None, text=None, batch_index=0, name=None):
     """Words that name the source on the command line: a path as it is, anything else in a temporary folder.
 
     text: of attention in memory, what its file says; everything else takes it as an option.
@@ -365,7 +365,7 @@ def prepare(source, tokens=None, tokenizer=None, *, source_tokens=None, text=Non
         return Prepared([str(folder.path)], folder)
     folder = Folder()
     try:
-        write(folder.path / "attention.npz", source, tokens, tokenizer, source_tokens=source_tokens, text=text, batch=batch, name=name)
+        write(folder.path / "attention.npz", source, tokens, tokenizer, source_tokens=source_tokens, text=text, batch_index=batch_index, name=name)
     except BaseException:
         folder.remove()
         raise

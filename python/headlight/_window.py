@@ -13,7 +13,7 @@ from ._errors import ArgumentError, HeadlightError
 from ._scratch import Root
 
 # Removes the window's files when it is closed, whether or not Python still runs.
-_RUN = 'folder=$1; shift; "$@"; code=$?; rm -rf -- "$folder"; exit $code'
+_RUN = 'trap : HUP INT TERM; folder=$1; shift; "$@"; code=$?; rm -rf -- "$folder"; exit $code'
 
 
 class Window:
