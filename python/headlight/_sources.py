@@ -138,7 +138,7 @@ def _get(source, names):
         else:
             there, value = hasattr(source, name), getattr(source, name, None)
         known = known or there
-        if value is not None:
+        if value is not None and not (isinstance(value, (list, tuple)) and not value):  # transformers has () for no cross attention
             return value, True
     return None, known
 
@@ -329,6 +329,10 @@ def save_model(model, tokenizer):
         model.save_pretrained(folder.path)
         if tokenizer is not None:
             tokenizer.save_pretrained(folder.path)
+    except Exception as error:
+        folder.remove()
+        raise HeadlightError(f"{type(model).__name__}.save_pretrained() failed ({error}): pass the model of transformers itself, or the "
+                             "attention of a run") from error
     except BaseException:
         folder.remove()
         raise

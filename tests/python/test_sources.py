@@ -32,7 +32,7 @@ class Written(Case):
 
     def test_outputs_of_transformers(self):
         a = patterns(3, 2, 2, 4, 4)
-        output = types.SimpleNamespace(logits=None, attentions=tuple(Tensor(layer, "bfloat16") for layer in a))
+        output = types.SimpleNamespace(logits=None, attentions=tuple(Tensor(layer, "bfloat16") for layer in a), cross_attentions=())
         self.check(a[:, 1], output, list("abcd"), batch_index=1)
         self.check(a[:, 0], output.attentions, list("abcd"))
 
