@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 from ._errors import HeadlightError
 
@@ -23,6 +24,8 @@ _HERE = pathlib.Path(__file__).resolve().parent
 _NEXT_TO_PACKAGE = (_HERE / "native" / "bin" / "headlight",  # of a wheel
                     _HERE.parents[1] / "build" / "release" / "bin" / "headlight")  # of a checkout
 _SECONDS_TO_STOP = 10
+_SECONDS_BEFORE_BAR = 0.7
+_SECONDS_BETWEEN_STEPS = 0.2
 
 
 def program():
@@ -54,29 +57,33 @@ class Messages:
         self.lines = []
         self._bar = bar
         self._rest = ""
-        self._drawn = False
+        self._drawn = ""
+        self._from = time.monotonic() + _SECONDS_BEFORE_BAR
 
     def feed(self, data):
         *lines, self._rest = (self._rest + data).split("\n")
         for line in lines:
             if text := line.rsplit(self.BAR, 1)[-1].strip("\r"):
                 self.lines.append(text)
-        if self._bar is None:
-            return
+
+    def draw(self):
+        """The bar as it stands, unless the work has only just begun."""
         step = self._rest.rsplit(self.BAR, 1)[-1]
-        if step and not step.startswith("headlight"):
-            self._bar.write(self.BAR + step)
-            self._bar.flush()
-            self._drawn = True
+        if self._bar is not None and step and not step.startswith("headlight") and step != self._drawn and time.monotonic() >= self._from:
+            self._put(step)
+
+    def _put(self, text):
+        # Spaces, since a notebook knows no "clear to the end of the line".
+        self._bar.write("\r" + text.ljust(len(self._drawn)) + "\r" * (not text))
+        self._bar.flush()
+        self._drawn = text
 
     def end(self):
         """Removes the bar."""
         if self._rest:
             self.feed("\n")
         if self._drawn:
-            self._bar.write(self.BAR)
-            self._bar.flush()
-            self._drawn = False
+            self._put("")
 
     def texts(self):
         """The lines without the program's name and its hint at --help."""
@@ -160,7 +167,8 @@ def _collect(out, errors, result, messages):
         waiting.register(errors, selectors.EVENT_READ)
         decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
         while waiting.get_map():
-            for key, _ in waiting.select():
+            messages.draw()
+            for key, _ in waiting.select(_SECONDS_BETWEEN_STEPS):
                 try:
                     data = os.read(key.fd, 1 << 16)
                 except OSError:  # a terminal whose other end is closed

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -272,6 +273,21 @@ class WindowOpens(Case):
         window.close()
         self.assertFalse(window.is_open)
         self.assertFalse(folder.exists())
+
+    def test_it_and_its_files_outlive_python(self):
+        code = ("import headlight, support; w = headlight.show(support.patterns(2, 2, 3, 3), list('abc')); "
+                "print(w.process.pid, w.process.args[4])")
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "python")])))
+        if "has no window" in done.stderr:
+            self.skipTest(done.stderr)
+        process, folder = done.stdout.split()
+        self.assertTrue((pathlib.Path(folder) / "attention.npz").exists())
+        os.killpg(int(process), signal.SIGTERM)  # an error if it has ended
+        until = time.monotonic() + 60
+        while os.path.exists(folder) and time.monotonic() < until:
+            time.sleep(0.02)
+        self.assertFalse(os.path.exists(folder))
 
     def test_errors_come_before_it(self):
         with self.raises("No such model"):
