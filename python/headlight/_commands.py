@@ -218,6 +218,21 @@ class Call:
             self._folder = Folder()
         return self._folder.path
 
+    def named(self, text):
+        """A message of the program without the name of a temporary file."""
+        if self.prepared is None or self.prepared.folder is None:
+            return text
+        path = self.prepared.words[0]
+        return text.replace(path, "the model in memory" if path == str(self.prepared.folder.path) else "the attention in memory")
+
+    def run(self, words, show=True):
+        """Runs the program with these words; its output and its messages."""
+        try:
+            result, notes = _process.run(words, self.stdin, show)
+        except HeadlightError as error:
+            raise HeadlightError(self.named(str(error))) from None
+        return result, [self.named(note) for note in notes]
+
     def remove(self):
         """Removes the files of this call; a model in memory stays for the next."""
         if self._folder is not None:
@@ -261,7 +276,7 @@ def perform(command, words, args, kwargs, quiet=False):
             line.append(f"--out={target}")
         if command.prints_json and out is None:
             line.append("--json")
-        result, notes = _process.run(line, call.stdin, show=not quiet)
+        result, notes = call.run(line, not quiet)
         notes = [note for note in notes if note != f"wrote {target}"]
         if not quiet:
             _process.say(notes)

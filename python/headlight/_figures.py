@@ -4,7 +4,7 @@ import os
 import pathlib
 
 from . import _process
-from ._commands import Call, command
+from ._commands import PICTURES, Call, command
 from ._tables import Table
 
 
@@ -18,7 +18,11 @@ class Figure:
         self._table = None
 
     def _render(self, path, show):
-        _, notes = _process.run(["render", *self._call.words, f"--out={path}"], self._call.stdin, show=show and not self._quiet)
+        words = self._call.words
+        if not str(path).lower().endswith(PICTURES):
+            looks = _process.description()["picture_options"]
+            words = [word for word in words if word.split("=", 1)[0] not in looks]
+        _, notes = self._call.run(["render", *words, f"--out={path}"], show and not self._quiet)
         return [note for note in notes if note != f"wrote {path}"]
 
     def _written(self, ending, show=False):
@@ -52,7 +56,7 @@ class Figure:
         return self._svg
 
     def __repr__(self):
-        return "<headlight.Figure: headlight render " + " ".join(self._call.words) + ">"
+        return self._call.named("<headlight.Figure: " + " ".join(self._call.words) + ">")
 
 
 def figure(source, tokens=None, tokenizer=None, *, view="head", quiet=False, **options):

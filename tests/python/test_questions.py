@@ -153,7 +153,7 @@ class Answers(Case):
 class Figures(Case):
     def test_of_attention_in_memory(self):
         a = patterns(3, 2, 4, 4)
-        figure = headlight.figure(a, list("abcd"), view="matrix", layer=1, head=1)
+        figure = headlight.figure(a, list("abcd"), view="matrix", layer=1, head=1, theme="dark", size_mm=85, no_footer=True)
         self.assertIs(figure._repr_svg_(), figure.svg)
         self.assertIn("</svg>", figure.svg)
         data = figure.data()
@@ -162,7 +162,8 @@ class Figures(Case):
         self.assertEqual(figure.save(self.folder / "x.svg").read_text(), figure.svg)
         self.assertEqual(figure.save(str(self.folder / "x.pdf")).read_bytes()[:5], b"%PDF-")
         self.assertEqual(figure.save(self.folder / "x.png").read_bytes()[1:4], b"PNG")
-        with self.raises("needs more than attention patterns"):
+        self.assertIn("the attention in memory", repr(figure))
+        with self.raises("needs more than attention patterns", "patterns, and the file holds no model", "the attention in memory"):
             headlight.figure(a, list("abcd"), view="lens")
         with self.raises("no attention weight", "found -1"):
             headlight.figure(-a, list("abcd"))

@@ -30,9 +30,9 @@ struct CommandFacts {
 
 CommandFacts describe(const Command&, const Frontend&);
 std::vector<CommandFacts> describe_all(const Frontend&);  ///< the window first
-/// As a JSON object: {"version", "commands": [{"name", "summary", "examples", "view", "arguments", "options"}], "views": [{"id",
-/// "title", "options"}]}. An option has "names", "value", "help", "default", "choices", "endings", "kind", "repeats" and
-/// "required".
+/// As a JSON object: {"version", "picture_options": [names], "commands": [{"name", "summary", "examples", "view", "arguments",
+/// "options"}], "views": [{"id", "title", "options"}]}. An option has "names", "value", "help", "default", "choices", "endings",
+/// "kind", "repeats" and "required".
 std::string commands_json(const std::vector<CommandFacts>&);
 
 }  // namespace headlight::cli

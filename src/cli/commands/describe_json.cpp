@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/commands/describe.h"
+#include "cli/picture_options.h"
 #include "headlight/base/version.h"
 #include "headlight/figure/core/view_spec.h"
 
@@ -38,7 +39,10 @@ ordered_json described(const std::vector<OptionFacts>& options) {
 }  // namespace
 
 std::string commands_json(const std::vector<CommandFacts>& all) {
-    ordered_json object{{"version", version()}, {"commands", ordered_json::array()}, {"views", ordered_json::array()}};
+    ordered_json object{{"version", version()},
+                        {"picture_options", PictureOptions::names},
+                        {"commands", ordered_json::array()},
+                        {"views", ordered_json::array()}};
     for (const CommandFacts& command : all)
         object["commands"].push_back({{"name", command.name},
                                       {"summary", command.summary},
