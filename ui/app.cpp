@@ -16,6 +16,8 @@
 #include <QSettings>
 #include <QTimer>
 
+#include <cstdio>
+
 namespace headlight::ui {
 
 namespace {
@@ -49,7 +51,8 @@ public:
 
 void start_document(MainWindow& window, const WindowOptions& options) {
     Document& document = window.document();
-    const bool asked = options.model || options.text || options.pair || options.image;
+    const bool asked =
+        options.model || options.text || options.pair || options.image || options.view || options.look != FirstLook{};
     if (!asked && window.restore_lost()) {
         window.offer_lost();
         return;
@@ -73,6 +76,8 @@ void start_document(MainWindow& window, const WindowOptions& options) {
         });
     }
     window.open(options.model ? QString::fromStdString(*options.model) : QString::fromLatin1(model::default_model_name));
+    document.look_first(options.look);
+    if (options.view) window.open_with(*options.view);
     if (!window.offer_lost() && !asked) window.offer_reopening();
 }
 
@@ -95,7 +100,12 @@ int run_window(int& argc, char** argv, const WindowOptions& options) {
     window.restore_panels(settings.value(QStringLiteral("window/body")).toByteArray());
     window.show();
     // The window first, the model behind it.
-    QTimer::singleShot(0, &window, [&] { start_document(window, options); });
+    QTimer::singleShot(0, &window, [&] {
+        start_document(window, options);
+        if (!options.announces) return;
+        std::puts("The window is open");
+        std::fflush(stdout);
+    });
     const int code = application.exec();
     application.window = nullptr;
     return code;

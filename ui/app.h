@@ -2,6 +2,7 @@
 #pragma once
 
 #include "headlight/model/model.h"
+#include "ui/document/state.h"
 
 #include <optional>
 #include <string>
@@ -15,6 +16,9 @@ struct WindowOptions {
     std::optional<std::string> pair{};
     model::LoadOptions load{};
     std::optional<std::string> image{};  ///< a picture's file
+    std::optional<View> view{};
+    FirstLook look{};
+    bool announces = false;  ///< prints a line on standard output once the window is shown
 };
 
 class MainWindow;

@@ -49,7 +49,15 @@ int main(int argc, char** argv) {
     // Qt takes its own options (-style, -platform …) from the same argv.
     frontend.open_window = [&](const headlight::cli::WindowRequest& request) {
         headlight::model::start_runtime();
-        return headlight::ui::run_window(argc, argv, {request.model, request.text, request.pair, request.load, request.image});
+        return headlight::ui::run_window(argc, argv,
+                                         {request.model,
+                                          request.text,
+                                          request.pair,
+                                          request.load,
+                                          request.image,
+                                          request.view,
+                                          {request.attention, request.layer, request.heads, request.query, request.key},
+                                          request.announces});
     };
     frontend.write_gallery = [&](const std::string& folder) {
         headlight::model::start_runtime();

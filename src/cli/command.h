@@ -37,6 +37,7 @@ public:
     std::shared_ptr<Console> console = std::make_shared<Console>();
     std::map<const CLI::Option*, std::vector<std::string>> choices;
     std::map<const CLI::Option*, ValueKind> kinds;
+    std::map<const CLI::Option*, std::vector<std::string>> endings;  ///< of the file that an option names: ".csv", ".json"
 
     /// An option that takes one of a few words; the error for a wrong one names the nearest.
     CLI::Option* add_choice(const std::string& flag, std::string& value, std::vector<std::string> words, const std::string& help);

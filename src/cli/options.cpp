@@ -59,6 +59,16 @@ CLI::Option* Definition::add_choice(const std::string& flag, std::string& value,
     return option;
 }
 
+CLI::Option* add_out(Definition& definition, std::string& path, const std::vector<std::string>& endings,
+                     const std::string& without) {
+    std::string words;
+    for (std::size_t i = 0; i < endings.size(); ++i)
+        words += (i == 0 ? "" : i + 1 == endings.size() ? " or " : ", ") + endings[i];
+    CLI::Option* option = add_path(definition, "--out", path, "the file to write: " + words + without);
+    definition.endings[option] = endings;
+    return option;
+}
+
 void Definition::restrict_to(CLI::Option* option, std::vector<std::string> words, std::string_view prefix) {
     std::string type;
     for (const std::string& word : words) type += (type.empty() ? "" : "|") + word;

@@ -99,6 +99,8 @@ CLI::Option* add_path(Definition& definition, const std::string& flag, Path& pat
     definition.kinds[option] = kind;
     return option;
 }
+/// --out FILE: what a command writes, by its ending; `without` says in --help what happens without it.
+CLI::Option* add_out(Definition&, std::string& path, const std::vector<std::string>& endings, const std::string& without = {});
 /// The token that a question is about: views pin a query, analyses read a position.
 inline constexpr const char* kPosition = "--position,--query";
 /// Layers, positions and the like: a number from 0.

@@ -24,15 +24,7 @@ void PictureOptions::add_size(Definition& d) {
 
 void PictureOptions::check(const CLI::App& app, const std::string& file) const {
     const bool table = !figure::is_picture(file);
-    const char* const why = "it is for pictures: --out FILE.png, .svg or .pdf";
-    refuse_unused(app, {{"--theme", table, why},
-                        {"--width", table, why},
-                        {"--height", table, why},
-                        {"--size-mm", table, why},
-                        {"--list-rows", table, why},
-                        {"--scale", table, why},
-                        {"--transparent", table, why},
-                        {"--no-footer", table, why}});
+    for (const char* const name : names) refuse_unused(app, {{name, table, "it is for pictures: --out FILE.png, .svg or .pdf"}});
 }
 
 figure::ExportOptions PictureOptions::chosen() const {

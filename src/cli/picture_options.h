@@ -13,8 +13,11 @@ struct PictureOptions {
     figure::ExportOptions output{};
     std::string theme = "light";
 
+    /// What the next two add.
+    static constexpr const char* names[] = {"--theme",     "--width", "--height",      "--size-mm",
+                                            "--list-rows", "--scale", "--transparent", "--no-footer"};
+
     void add_theme(Definition&);
-    /// --width, --height, --size-mm, --list-rows, --scale, --transparent, --no-footer
     void add_size(Definition&);
     /// UsageError for one of them beside a file that is no picture.
     void check(const CLI::App&, const std::string& file) const;

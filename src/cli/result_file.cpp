@@ -123,12 +123,8 @@ Facts facts_of(const trace::Trace& trace) {
 
 void ResultFile::add(Definition& definition, std::vector<std::string> formats) {
     formats_ = std::move(formats);
-    std::string endings;
-    for (std::size_t i = 0; i < formats_.size(); ++i)
-        endings += (i == 0 ? "" : i + 1 == formats_.size() ? " or " : ", ") + formats_[i];
     const bool table = std::find(formats_.begin(), formats_.end(), ".csv") != formats_.end();
-    add_path(definition, "--out", path, "the file to write: " + endings + (table ? " (default: CSV on standard output)" : ""))
-        ->required(!table);
+    add_out(definition, path, formats_, table ? " (default: CSV on standard output)" : "")->required(!table);
 }
 
 void ResultFile::check() const {

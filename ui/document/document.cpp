@@ -64,6 +64,12 @@ void Document::open_model(const QString& reference) {
     begin_opening(reference, load_);
 }
 
+void Document::look_first(const FirstLook& look) {
+    if (!opening_) return;
+    wanted_look_ = look;
+    edit_options([&](ViewOptions& o) { o.attention = look.attention; });
+}
+
 void Document::set_compute_type(model::ComputeType type) {
     if (!opening_ && (!model_.model || is_saved(model_))) return;
     Opening opening = opening_.value_or(Opening{model_.reference, load_});
@@ -107,6 +113,7 @@ void Document::lose_model(const ErrorFacts& facts) { model_.lost = facts; }
 void Document::end_opening() {
     if (!std::exchange(opening_, std::nullopt)) return;
     wanted_model_ = model_.reference;
+    wanted_look_ = {};
     pending_selection_.reset();
     if (!std::exchange(session_file_, {}).isEmpty()) set_file({});
     if (!is_saved(model_) || !of_open_model_ || shown_prompt_ == prompt_) return;

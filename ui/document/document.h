@@ -130,6 +130,8 @@ public:
     const QString& long_text_note() const { return long_text_note_; }
 
     void open_model(const QString& reference);
+    /// What the first run of the model that is being opened selects.
+    void look_first(const FirstLook&);
     /// Opens the open model again, which then computes in this type, as do those that are opened later. The type stays as it was
     /// where that fails.
     void set_compute_type(model::ComputeType);
@@ -260,6 +262,7 @@ private:
     OtherRun other_;
     CorpusInUse corpus_;
     std::optional<figure::Selection> pending_selection_;
+    FirstLook wanted_look_;                                     ///< of the first run of the model that is being opened
     std::optional<figure::Selection> first_look_;               ///< chosen by the program, on the text and model that are shown
     std::vector<std::string> selected_tokens_, selected_keys_;  ///< of the last trace, which the pins refer to
     /// Pins of an encoder-decoder run, by text: target tokens are queries of the decoder's and of the cross attention, source

@@ -23,6 +23,21 @@ namespace {
 constexpr qsizetype long_text = 6000;  ///< characters from which on a run is estimated before it begins
 constexpr double patience_s = 15;      ///< a run that takes longer is asked for
 
+/// What the command line selects, and of the program's choice the rest.
+figure::Selection with_look(figure::Selection chosen, const FirstLook& look) {
+    if (look.layer || !look.heads.empty()) {
+        chosen.layer = look.layer.value_or(chosen.layer);
+        chosen.heads = look.heads.empty() ? std::vector{Head(0)} : look.heads;
+        chosen.focus = {chosen.layer, chosen.heads.front()};
+    }
+    chosen.pinned_queries.clear();
+    chosen.pinned_keys.clear();
+    chosen.found_pins = false;
+    if (look.query) chosen.pinned_queries = {*look.query};
+    if (look.key) chosen.pinned_keys = {*look.key};
+    return chosen;
+}
+
 /// Multiplications and additions of a run, roughly.
 double work_of(const model::Model& model, double tokens) {
     double parameters = 0;
@@ -323,14 +338,14 @@ bool Document::is_other_text() const {
     return 2 * shared < std::min(std::ssize(selected_tokens_), std::ssize(now));
 }
 
-/// Returns what of a session's selection is not there.
+/// Returns what of the selection of a session or of the command line is not there.
 std::optional<ErrorFacts> Document::carry_selection() {
     first_look_.reset();
     if (!trace_) return std::nullopt;
     std::optional<ErrorFacts> lacking;
     const auto& config = trace_->config();
     figure::Selection next = without_hover(selection_.get());
-    bool first = false;
+    bool first = false, finds_pair = false;
     if (pending_selection_) {
         next = *pending_selection_;
         pending_selection_.reset();
@@ -350,11 +365,19 @@ std::optional<ErrorFacts> Document::carry_selection() {
             next.pinned_keys = {measured_.pair->key};
             next.found_pins = true;
         }
+        if (const FirstLook look = std::exchange(wanted_look_, {}); look != FirstLook{}) {
+            first = false;
+            next = with_look(next, look);
+            finds_pair = next.pinned_queries.empty() && next.pinned_keys.empty() && trace_->tokens() > 1;
+            lacking = lacking_of(next, *trace_, {});
+            if (lacking) lacking->file = trace_->model()->folder().string();
+        }
     }
     selected_tokens_ = trace_->encoding().tokens;
     selected_keys_ = trace_->key_encoding().tokens;
     selection_.reset(config.n_layers, config.n_heads, trace_->tokens(), trace_->keys(), next);
     if (first) first_look_ = without_hover(selection_.get());
+    if (finds_pair) pin_first_pair();
     return lacking;
 }
 

@@ -390,21 +390,25 @@ Session session_from_json(const std::string& text, const std::filesystem::path& 
 std::optional<ErrorFacts> lacking_of(const figure::Selection& s, const trace::Trace& trace, const QString& session_file) {
     const model::ModelConfig& c = trace.config();
     std::optional<ErrorFacts> first;
-    const auto check = [&](const char* field, std::int64_t value, std::int64_t count, const std::string& whose) {
+    const bool of_session = !session_file.isEmpty();
+    const auto check = [&](const char* field, const char* option, std::int64_t value, std::int64_t count,
+                           const std::string& whose) {
         if (first || (value >= 0 && value < count)) return;
-        first = ErrorFacts{.problem = "The session selects what " + whose + " does not have",
-                           .file = session_file.toStdString(),
-                           .item = std::string("selection, ") + field,
-                           .expected = "0 to " + std::to_string(count - 1),
-                           .found = std::to_string(value),
-                           .hint = "The nearest is selected in its place; choose another and save the session again"};
+        first = ErrorFacts{
+            .problem = (of_session ? "The session selects what " : "The command line selects what ") + whose + " does not have",
+            .file = session_file.toStdString(),
+            .item = of_session ? std::string("selection, ") + field : option,
+            .expected = "0 to " + std::to_string(count - 1),
+            .found = std::to_string(value),
+            .hint = of_session ? "The nearest is selected in its place; choose another and save the session again"
+                               : "The nearest is selected in its place"};
     };
-    check("layer", s.layer.value, c.n_layers, c.name);
-    check("focus", s.focus.head.value, c.n_heads, c.name);
-    for (const Head head : s.heads) check("heads", head.value, c.n_heads, c.name);
-    for (const Position p : s.pinned_queries) check("queries", p.value, trace.tokens(), "the text");
-    for (const Position p : s.pinned_keys) check("keys", p.value, trace.keys(), "the text");
-    if (s.neuron) check("neuron", s.neuron->layer.value, c.n_layers, c.name);
+    check("layer", "--layer", s.layer.value, c.n_layers, c.name);
+    check("focus", "--head", s.focus.head.value, c.n_heads, c.name);
+    for (const Head head : s.heads) check("heads", "--head", head.value, c.n_heads, c.name);
+    for (const Position p : s.pinned_queries) check("queries", "--query", p.value, trace.tokens(), "the text");
+    for (const Position p : s.pinned_keys) check("keys", "--key", p.value, trace.keys(), "the text");
+    if (s.neuron) check("neuron", "--neuron", s.neuron->layer.value, c.n_layers, c.name);
     return first;
 }
 

@@ -100,6 +100,7 @@ std::string to_json(const Session&);
 Session session_from_json(const std::string& json, const std::filesystem::path& file);
 
 /// What of a session's selection the trace does not have, the first field of it; empty: it has all.
+/// Without a file it is the command line's selection.
 std::optional<ErrorFacts> lacking_of(const figure::Selection&, const trace::Trace&, const QString& session_file);
 
 void save_session(const Session&, const std::filesystem::path&);

@@ -126,6 +126,15 @@ struct State {
     bool operator==(const State&) const = default;
 };
 
+/// What of a new model's first run is selected; the rest is the program's choice.
+struct FirstLook {
+    model::Stack attention = model::Stack::decoder;
+    std::optional<Layer> layer{};
+    std::vector<Head> heads{};
+    std::optional<Position> query{}, key{};
+    bool operator==(const FirstLook&) const = default;
+};
+
 /// A place of a text that is to be seen in the window.
 struct TextExample {
     QString text;                         ///< as the model read it; empty: the one that is there

@@ -79,6 +79,8 @@ public:
 
     /// A model folder, a session file, a picture or a model's name.
     void open(const QString& path_or_name);
+    /// The model that was just opened shows this view first.
+    void open_with(const View&);
     Session session() const;
     /// `file`: where it comes from, for messages about it; empty: it is the program's own copy.
     void apply_session(const Session&, const QString& file = {});

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/ids.h"
 #include "headlight/model/model.h"
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace headlight::corpus {
 class Team;
@@ -20,6 +22,12 @@ struct WindowRequest {
     std::optional<std::string> pair;
     model::LoadOptions load{};
     std::optional<std::string> image{};  ///< a picture's file
+    std::optional<std::string> view{};   ///< an id of figure::view_specs()
+    model::Stack attention = model::Stack::decoder;
+    std::optional<Layer> layer{};  ///< without one, the layer and head that show most
+    std::vector<Head> heads{};
+    std::optional<Position> query{}, key{};
+    bool announces = false;  ///< prints a line on standard output once the window is shown
 };
 
 /// Functions of the window; empty in a build without one. `team`: the processes of headlight-mpi.

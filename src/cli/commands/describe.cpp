@@ -6,7 +6,8 @@ namespace headlight::cli {
 CommandFacts describe(const Command& command, const Frontend& frontend) {
     const Built built = build(command, frontend);
     const Definition& definition = built.definition;
-    CommandFacts facts{std::string(command.name), std::string(command.summary), command.examples, {}, {}};
+    CommandFacts facts{std::string(command.name), std::string(command.summary), command.examples, {}, {},
+                       std::string(command.view)};
     for (const CLI::Option* option : definition.app->get_options()) {
         OptionFacts one;
         for (const std::string& name : option->get_lnames()) one.names.push_back("--" + name);
@@ -17,6 +18,7 @@ CommandFacts describe(const Command& command, const Frontend& frontend) {
         one.repeats = option->get_items_expected_max() > 1;
         if (const auto found = definition.choices.find(option); found != definition.choices.end()) one.choices = found->second;
         if (const auto found = definition.kinds.find(option); found != definition.kinds.end()) one.kind = found->second;
+        if (const auto found = definition.endings.find(option); found != definition.endings.end()) one.endings = found->second;
         if (option->get_items_expected_max() > 0) one.value = option->get_type_name();
         if (one.names.empty()) {
             one.value = option->get_name(true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The definitions of the commands as data: what shell completion and the man page are made from.
+// The definitions of the commands as data: what shell completion, the man page and the Python package are made from.
 #pragma once
 
 #include "cli/command.h"
@@ -12,6 +12,7 @@ struct OptionFacts {
     std::string help;
     std::string default_value;
     std::vector<std::string> choices;
+    std::vector<std::string> endings;  ///< of a file that is written
     ValueKind kind = ValueKind::text;
     bool repeats = false;
     bool required = false;
@@ -24,9 +25,14 @@ struct CommandFacts {
     std::array<std::string_view, 2> examples;
     std::vector<OptionFacts> options;
     std::vector<OptionFacts> arguments;
+    std::string view;  ///< of an analysis: the view that draws it
 };
 
 CommandFacts describe(const Command&, const Frontend&);
 std::vector<CommandFacts> describe_all(const Frontend&);  ///< the window first
+/// As a JSON object: {"version", "picture_options": [names], "commands": [{"name", "summary", "examples", "view", "arguments",
+/// "options"}], "views": [{"id", "title", "options"}]}. An option has "names", "value", "help", "default", "choices", "endings",
+/// "kind", "repeats" and "required".
+std::string commands_json(const std::vector<CommandFacts>&);
 
 }  // namespace headlight::cli

@@ -376,7 +376,7 @@ Action define_render(Definition& definition, const Frontend&) {
         "of two runs: A, B, or the difference B − A; with --edit A is the run without the edits, B the run under them");
     options->text.add_edits(definition);
     options->texts.add_beside(definition, options->text, "a batch of texts, one a line, for the views " + views_of_texts());
-    add_path(definition, "--out", options->out, "the file to write: .png, .svg, .pdf, .csv, .npz or .json")->required();
+    add_out(definition, options->out, {".png", ".svg", ".pdf", ".csv", ".npz", ".json"})->required();
     define_what(definition, *options);
     define_looks(definition, *options);
     define_view_options(definition, *options);

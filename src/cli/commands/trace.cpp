@@ -198,7 +198,7 @@ Action define_trace(Definition& definition, const Frontend&) {
               "hooks to write, by name with * and ?, separated by commas; all: every one (default: what the "
               "views need)",
               "GLOB,...");
-    add_path(definition, "--out", options->out, "the file to write: .safetensors or .npz")->required();
+    add_out(definition, options->out, {".safetensors", ".npz"})->required();
     options->compute.add(definition);
     return [options, console = definition.console] { return run_trace(*options, *console); };
 }

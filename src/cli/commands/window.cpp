@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
 #include "cli/memory_option.h"
+#include "cli/open_or_run.h"
 #include "cli/options.h"
 #include "headlight/base/error.h"
 #include "headlight/base/nearest.h"
 #include "headlight/base/version.h"
+#include "headlight/figure/core/view_spec.h"
 #include "headlight/trace/saved.h"
 
 #include <cstdlib>
@@ -17,14 +19,48 @@ struct WindowArguments {
     ModelArgument model;
     TextArguments text;
     ComputeOptions compute;
+    AttentionArgument attention;
+    std::string view, heads;
+    std::int64_t layer = -1, query = -1, key = -1;
+    bool announces = false;
 };
+
+bool is_session(const std::string& typed) {
+    std::error_code ec;
+    return std::filesystem::path(typed).extension() == ".headlight" && std::filesystem::is_regular_file(typed, ec);
+}
+
+void define_first_look(Definition& definition, WindowArguments& o) {
+    std::vector<std::string> views;
+    for (const figure::ViewSpec& spec : figure::view_specs()) views.push_back(spec.id);
+    definition.add_choice("--view", o.view, views, "the view that opens")->default_str("");
+    o.attention.add(definition);
+    add_index(definition, "--layer", o.layer, "the selected layer, from 0 (default: that of an interesting head)");
+    add_value(definition, "--heads,--head", o.heads, "its selected heads, from 0: 5 or 0,2,4-7", "LIST");
+    add_index(definition, kPosition, o.query, "pin the query token, by position from 0");
+    add_index(definition, "--key", o.key, "pin the key token, by position from 0");
+    definition.app->add_flag("--announce", o.announces, "print a line on standard output once the window is shown");
+}
+
+void take_first_look(const WindowArguments& o, WindowRequest& request) {
+    if (!o.view.empty()) request.view = o.view;
+    request.attention = enum_value<model::Stack>(o.attention.word).value();
+    if (o.layer >= 0) request.layer = Layer(o.layer);
+    if (!o.heads.empty())
+        for (const std::int64_t head : parse_index_list(o.heads, "--heads")) request.heads.emplace_back(head);
+    if (o.query >= 0) request.query = Position(o.query);
+    if (o.key >= 0) request.key = Position(o.key);
+    const bool any =
+        request.view || o.attention.given() || request.layer || !request.heads.empty() || request.query || request.key;
+    if (any && is_session(o.model.typed))
+        throw UsageError(o.model.typed +
+                         " says what is selected: leave --view, --attention, --layer, --head, --query and --key out");
+    request.announces = o.announces;
+}
 
 /// Reports a wrong model on the terminal, before a window opens.
 void check_model(const ModelArgument& model) {
-    std::error_code ec;
-    const std::filesystem::path typed(model.typed);
-    const bool session = typed.extension() == ".headlight" && std::filesystem::is_regular_file(typed, ec);
-    if (session || trace::is_saved(model.typed)) return;  // the window opens them too
+    if (is_session(model.typed) || trace::is_saved(model.typed)) return;  // the window opens them too
     try {
         model.folder();
     } catch (const Error&) {
@@ -55,6 +91,7 @@ Action define_window(Definition& definition, const Frontend& frontend) {
     definition.app->get_option("MODEL")->required(false);
     options->text.add(definition);
     options->text.add_image(definition);
+    define_first_look(definition, *options);
     options->compute.add_type_and_device(definition);
     add_memory(definition);
     definition.app->set_version_flag("--version", std::string("headlight ") + version());
@@ -70,6 +107,7 @@ Action define_window(Definition& definition, const Frontend& frontend) {
         else if (options->text.given())
             request.text = options->text.text();
         if (options->text.has_pair()) request.pair = options->text.pair();
+        take_first_look(*options, request);
         if (!open)
             throw Error(ErrorFacts{.problem = "This build of Headlight has no window",
                                    .hint = "Build with -DHEADLIGHT_GUI=ON, or use a command: headlight --help"});

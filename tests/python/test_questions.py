@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Questions by their names, answered by the real program on the built-in model."""
+import contextlib
+import gc
+import inspect
+import io
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+from support import NOVELLA, ROOT, SENTENCE, Case, Tokenizer, headlight, patterns, _process
+from headlight import _commands
+
+MODEL = str(NOVELLA)
+
+
+class Described(Case):
+    def test_every_analysis_and_view_is_a_function(self):
+        described = _process.description()
+        names = dir(headlight)
+        for command in described["commands"]:
+            if command["name"].startswith("analyze "):
+                self.assertIn(_commands.python_name(command["name"].split(" ")[1]), names)
+            if command["name"].startswith("corpus "):
+                self.assertIn(_commands.python_name(command["name"].split(" ")[1]), dir(headlight.corpus))
+        for view in described["views"]:
+            self.assertIn(_commands.python_name(view["id"]), names)
+        for name in ("sweep", "map", "compare", "trace", "generate", "tokenize", "info", "fetch"):
+            self.assertIn(name, names)
+
+    def test_nothing_hides_a_question(self):
+        own = set(headlight._OWN) | {name for name in vars(headlight) if not name.startswith("_")}
+        self.assertFalse(own & set(_commands.functions()))
+
+    def test_arguments_of_what_is_in_memory_are_no_options_of_other_meaning(self):
+        for facts in _process.description()["commands"]:
+            command = _commands.Command(facts, {})
+            taken = set(_commands.OWN) & set(command.by_name())
+            self.assertLessEqual(taken, {"tokens"} if command.name in ("generate", "map") else set(), command.name)
+
+    def test_signature_and_help_are_the_program_s(self):
+        parameters = inspect.signature(headlight.why).parameters
+        self.assertEqual(parameters["top"].default, 10)
+        self.assertEqual(parameters["group"].default, "part")
+        self.assertIs(parameters["check"].default, False)
+        self.assertIsNone(parameters["layer"].default)
+        for name in ("tokens", "tokenizer", "source_tokens", "batch_index"):
+            self.assertIn(name, parameters)
+        self.assertIn("with_", inspect.signature(headlight.compare).parameters)
+        self.assertIn("what counts as one part", headlight.why.__doc__)
+        self.assertIn("headlight analyze why novella-7m", headlight.why.__doc__)
+        # A view without an analysis has its own options and those of all views.
+        parameters = inspect.signature(headlight.neuron_map).parameters
+        self.assertIn("theme", parameters)
+        self.assertNotIn("watch", parameters)
+        self.assertNotIn("view", parameters)
+
+    def test_an_unknown_name_says_what_is_near(self):
+        with self.raises("did you mean lens", kind=AttributeError):
+            headlight.lenz
+        self.assertFalse(hasattr(headlight, "nothing_like_this"))
+
+
+class Answers(Case):
+    def program(self, *words):
+        done = subprocess.run([headlight.program(), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_process.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_numbers_are_those_of_the_command_line(self):
+        file = self.folder / "why.npz"
+        self.program("why", MODEL, "--text", SENTENCE, "--layer", "5", "--head", "7", "--query", "4", "--key", "2", "--out", str(file))
+        table = headlight.why(MODEL, text=SENTENCE, layer=5, head=7, query=4, key=2)
+        with np.load(file) as expected:
+            self.assertGreater(len(table), 20)
+            for name in ("score", "advantage", "query_layer"):
+                np.testing.assert_allclose(table[name], expected[name], rtol=1e-12)
+            self.assertEqual(table["kind"].dtype.kind, "U")
+        self.assertEqual(table.facts["layer"], 5)
+        self.assertIn("advantage", table.definitions)
+
+    def test_options_of_every_kind(self):
+        with contextlib.redirect_stderr(io.StringIO()):
+            watched = headlight.lens(MODEL, text=SENTENCE, top=2, watch=" nurse", at="resid_mid")
+            self.assertEqual(watched.facts["at"], "resid_mid")
+            edited = headlight.heads(MODEL, text=SENTENCE, edit=["zero L3H1", "zero L3H2"])
+            self.assertEqual(edited.facts["edits"], "zero L3H1; zero L3H2")
+            ids = headlight.tokenize(MODEL, text=SENTENCE)["ids"]
+            by_ids = headlight.lens(MODEL, ids=np.array(ids))
+            by_text = headlight.lens(MODEL, text=SENTENCE)
+            np.testing.assert_array_equal(by_ids["logit"], by_text["logit"])
+            many = headlight.heads(MODEL, texts=[SENTENCE, "One two one two."])
+            self.assertEqual(len(many), len(edited))
+        with self.raises("text 0 has a line break", kind=TypeError):
+            headlight.heads(MODEL, texts=["a\nb"])
+        with self.raises("True or False", kind=TypeError):
+            headlight.why(MODEL, text=SENTENCE, check="yes")
+        with self.raises("takes a value", kind=TypeError):
+            headlight.why(MODEL, text=SENTENCE, layer=True)
+
+    def test_texts_that_the_command_line_would_read_otherwise(self):
+        for text in ("-", "--layer", "a" * 10):
+            tokens = headlight.tokenize(MODEL, text=text)["tokens"]
+            self.assertEqual("".join(tokens[1:]).replace("Ġ", ""), text)
+        long = "the doctor " * 20_000
+        self.assertGreater(len(headlight.tokenize(MODEL, text=long)["ids"]), 39_999)
+
+    def test_results_of_every_kind(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            arrays = headlight.trace(MODEL, text=SENTENCE, capture="blocks.2.attn.hook_pattern")
+            self.assertEqual(arrays["blocks.2.attn.hook_pattern"].shape[0], 8)
+            self.assertEqual(headlight.info(MODEL)["config"]["n_layers"], 6)
+            path = headlight.lens(MODEL, text=SENTENCE, out=self.folder / "lens.svg")
+            self.assertEqual(path.read_text()[:5], "<?xml")
+            self.assertTrue(headlight.matrix(MODEL, text=SENTENCE, layer=4, head=5, out=self.folder / "m.csv").exists())
+            matrix = headlight.matrix(MODEL, text=SENTENCE, layer=4, head=5)
+            rows = sum(weight for weight, query in zip(matrix["weight"], matrix["query"]) if query == 3)
+            self.assertAlmostEqual(rows, 1, places=5)
+            cells = headlight.sweep(MODEL, clean="The doctor asked the", corrupt="The nurse asked the", answer=" nurse", wrong=" doctor", layers=[4, 5])
+            self.assertEqual(sorted(set(cells["layer"])), [4, 5])
+            headlight.sweep(MODEL, clean="The doctor asked the", corrupt="The nurse asked the", answer=" nurse", wrong=" doctor", layers=[4], quiet=True)
+        self.assertIn("headlight: swept", said.getvalue())
+        self.assertEqual(said.getvalue().count("headlight: swept"), 1)
+
+    def test_a_corpus(self):
+        with contextlib.redirect_stderr(io.StringIO()):
+            store = headlight.corpus(MODEL, texts=["The doctor asked the nurse.", "One two one two one two."], out=self.folder / "store")
+            self.assertEqual(headlight.corpus.info(store)["texts"], 2)
+            heads = headlight.corpus.heads(store)
+            self.assertEqual(len(set(zip(heads["layer"], heads["head"]))), 48)
+        with self.raises("corpus.query()", "expr", kind=TypeError):
+            headlight.corpus.query(store)
+        with self.raises("--texts"):
+            headlight.corpus(MODEL, out=self.folder / "other")
+
+    def test_errors_are_the_program_s(self):
+        with self.raises("No such model: nowhere"):
+            headlight.lens("nowhere", text="a")
+        with self.raises("No such head: L77H0", "0 to 5"):
+            headlight.why(MODEL, text=SENTENCE, layer=77, head=0)
+        with self.raises("did you mean head"):
+            headlight.figure(MODEL, text=SENTENCE, view="hed")
+
+
+class Figures(Case):
+    def test_of_attention_in_memory(self):
+        a = patterns(3, 2, 4, 4)
+        figure = headlight.figure(a, list("abcd"), view="matrix", layer=1, head=1, theme="dark", size_mm=85, no_footer=True)
+        self.assertIs(figure._repr_svg_(), figure.svg)
+        self.assertIn("</svg>", figure.svg)
+        data = figure.data()
+        for query, key, weight in zip(data["query"], data["key"], data["weight"]):
+            self.assertAlmostEqual(weight, a[1, 1, query, key], places=6)
+        self.assertEqual(figure.save(self.folder / "x.svg").read_text(), figure.svg)
+        self.assertEqual(figure.save(str(self.folder / "x.pdf")).read_bytes()[:5], b"%PDF-")
+        self.assertEqual(figure.save(self.folder / "x.png").read_bytes()[1:4], b"PNG")
+        self.assertIn("the attention in memory", repr(figure))
+        with self.raises("needs more than attention patterns", "patterns, and the file holds no model", "the attention in memory"):
+            headlight.figure(a, list("abcd"), view="lens")
+        with self.raises("no attention weight", "found -1"):
+            headlight.figure(-a, list("abcd"))
+
+    def test_of_three_attentions(self):
+        output = {"encoder_attentions": list(patterns(2, 2, 4, 4, causal=False)), "decoder_attentions": list(patterns(2, 2, 3, 3)),
+                  "cross_attentions": list(patterns(2, 2, 3, 4, causal=False))}
+        figure = headlight.figure(output, list("xyz"), source_tokens=list("abcd"), view="matrix", layer=1, head=0, attention="cross")
+        data = figure.data()
+        self.assertEqual(len(data), 12)
+        for target, source, weight in zip(data["target"], data["source"], data["weight"]):
+            self.assertAlmostEqual(weight, output["cross_attentions"][1][0, target, source], places=6)
+
+    def test_of_a_model_in_memory(self):
+        class Parameter:
+            _version = 0
+
+        class Model:
+            """As those of transformers: it can only save itself."""
+
+            def __init__(self):
+                self.saved = 0
+                self.parameter = Parameter()
+
+            def parameters(self):
+                return iter([self.parameter])
+
+            def save_pretrained(self, folder):
+                self.saved += 1
+                for name in ("config.json", "model.safetensors"):
+                    shutil.copy(NOVELLA / name, folder)
+
+        model, tokenizer = Model(), Tokenizer()
+        figure = headlight.figure(model, tokenizer, text=SENTENCE, view="lens")
+        expected = headlight.figure(MODEL, text=SENTENCE, view="lens")
+        np.testing.assert_array_equal(figure.data()[figure.data().columns[-1]], expected.data()[expected.data().columns[-1]])
+        self.assertGreater(len(headlight.predictions(model, tokenizer, text=SENTENCE)), 8)
+        self.assertEqual(model.saved, 1)
+        model.parameter._version += 1  # an optimiser's step
+        headlight.predictions(model, tokenizer, text=SENTENCE)
+        self.assertEqual(model.saved, 2)
+        folder = headlight._sources._saved[model][1].path
+        self.assertTrue(folder.exists())
+        with self.raises("tokenizer="):
+            headlight.lens(model, text=SENTENCE)
+        headlight.lens(model, tokenizer, text=SENTENCE)
+        folder = headlight._sources._saved[model][1].path
+        del model, figure
+        gc.collect()
+        self.assertFalse(folder.exists())
+
+
+class Temporary(Case):
+    """What is left on the disk."""
+
+    def python(self, code, **more):
+        temporary = self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        environment = dict(os.environ, TMPDIR=str(temporary), XDG_RUNTIME_DIR=str(self.folder), PYTHONPATH=os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "python")]))
+        return temporary, subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True, **more)
+
+    CODE = "import headlight, support; f = headlight.figure(support.patterns(2, 2, 3, 3), list('abc'), quiet=True); print('drawn', flush=True); "
+
+    def test_nothing_after_the_end(self):
+        temporary, process = self.python(self.CODE)
+        self.assertEqual(process.communicate()[0], "drawn\n")
+        self.assertEqual(list(temporary.iterdir()), [])
+
+    def test_what_a_killed_process_has_left_goes_with_the_next(self):
+        temporary, killed = self.python(self.CODE + "input()", stdin=subprocess.PIPE)
+        killed.stdout.readline()
+        self.assertEqual(len(list(temporary.iterdir())), 1)
+        _, running = self.python(self.CODE + "input()", stdin=subprocess.PIPE)
+        running.stdout.readline()
+        self.assertEqual(len(list(temporary.iterdir())), 2, "the first one still runs")
+        killed.kill()
+        killed.communicate()
+        self.assertEqual(self.python(self.CODE)[1].communicate()[0], "drawn\n")
+        self.assertEqual(len(list(temporary.iterdir())), 1, "that of the one that runs")
+        running.communicate("\n")
+        self.assertEqual(list(temporary.iterdir()), [])
+
+    def test_a_figure_takes_its_file_along(self):
+        figure = headlight.figure(patterns(2, 2, 3, 3), list("abc"), quiet=True)
+        file = pathlib.Path(figure._call.words[0])
+        self.assertTrue(file.exists())
+        del figure
+        gc.collect()
+        self.assertFalse(file.parent.exists())
+
+
+class WindowOpens(Case):
+    def setUp(self):
+        super().setUp()
+        self.set_environment(QT_QPA_PLATFORM="offscreen", HOME=self.folder, XDG_CONFIG_HOME=self.folder / "config", XDG_DATA_HOME=self.folder / "data",
+                             XDG_RUNTIME_DIR=self.folder)
+
+    def test_on_attention_in_memory(self):
+        try:
+            window = headlight.show(patterns(3, 2, 4, 4), list("abcd"), view="matrix", layer=1, head=1, query=2, key=0)
+        except headlight.HeadlightError as error:
+            if "has no window" in str(error):
+                self.skipTest(str(error))
+            raise
+        self.assertTrue(window.is_open)
+        folder = pathlib.Path(window.process.args[4])
+        self.assertTrue((folder / "attention.npz").exists())
+        window.close()
+        self.assertFalse(window.is_open)
+        self.assertFalse(folder.exists())
+
+    def test_it_and_its_files_outlive_python(self):
+        code = ("import headlight, support; w = headlight.show(support.patterns(2, 2, 3, 3), list('abc')); "
+                "print(w.process.pid, w.process.args[4])")
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "python"), str(ROOT / "tests" / "python")])))
+        if "has no window" in done.stderr:
+            self.skipTest(done.stderr)
+        process, folder = done.stdout.split()
+        self.assertTrue((pathlib.Path(folder) / "attention.npz").exists())
+        os.killpg(int(process), signal.SIGTERM)  # an error if it has ended
+        until = time.monotonic() + 60
+        while os.path.exists(folder) and time.monotonic() < until:
+            time.sleep(0.02)
+        self.assertFalse(os.path.exists(folder))
+
+    def test_errors_come_before_it(self):
+        with self.raises("No such model"):
+            headlight.show("nowhere")
+        with self.raises("is not one of", "did you mean"):
+            headlight.show(MODEL, view="hed")
+        self.set_environment(QT_QPA_PLATFORM=None, DISPLAY=None, WAYLAND_DISPLAY=None)
+        with self.raises("display"):
+            headlight.show(MODEL)
+
+
+class Tables(Case):
+    TABLE = {"facts": {"model": "m"}, "definitions": {"a": "<b>"}, "columns": ["a", "b", "c", "d", "e"],
+             "rows": [[1, 0.5, "x", None, True], [2, None, None, None, False]], "more": [1]}
+
+    def test_columns(self):
+        table = headlight.Table.from_json(json.dumps(self.TABLE))
+        self.assertEqual([table[name].dtype.kind for name in table.columns], ["i", "f", "U", "f", "b"])
+        self.assertTrue(np.isnan(table["b"][1]))
+        self.assertEqual(table.more, {"more": [1]})
+        first = next(iter(table))
+        self.assertEqual((first["a"], first["c"], first["e"]), (1, "x", True))
+        with self.assertRaisesRegex(KeyError, "the columns are a, b"):
+            table["z"]
+
+    def test_as_html_and_text(self):
+        table = headlight.Table(["<i>"], [[n / 3] for n in range(30)], definitions={"<i>": 'a "b"'})
+        page = table._repr_html_()
+        self.assertIn("&lt;i&gt;", page)
+        self.assertIn('title="a &quot;b&quot;"', page)
+        self.assertEqual(page.count("<tr>"), 21)
+        self.assertIn("the first 20 of 30 rows", page)
+        self.assertIn("9.667", str(headlight.Table(["x"], [[29 / 3]])))
+
+    def test_pandas(self):
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        frame = headlight.Table.from_json(json.dumps(self.TABLE)).to_pandas()
+        self.assertEqual(list(frame.columns), self.TABLE["columns"])
+        self.assertEqual(frame.attrs["facts"]["model"], "m")
+
+
+if __name__ == "__main__":
+    unittest.main()
