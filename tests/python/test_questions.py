@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Questions by their names, answered by the real program on the built-in model."""
+import ast
 import contextlib
 import gc
 import inspect
@@ -148,6 +149,33 @@ class Answers(Case):
             headlight.why(MODEL, text=SENTENCE, layer=77, head=0)
         with self.raises("did you mean head"):
             headlight.figure(MODEL, text=SENTENCE, view="hed")
+
+
+class Notebook(Case):
+    def test_its_cells_run_and_show_what_they_showed(self):
+        cells = json.loads((ROOT / "docs" / "notebook.ipynb").read_text("utf-8"))["cells"]
+        names = {}
+        shown = 0
+        for cell in cells:
+            if cell["cell_type"] != "code":
+                continue
+            *body, last = ast.parse("".join(cell["source"])).body
+            with contextlib.redirect_stderr(io.StringIO()):
+                exec(compile(ast.Module(body, []), "notebook", "exec"), names)
+                if not cell["outputs"]:
+                    exec(compile(ast.Module([last], []), "notebook", "exec"), names)
+                    continue
+                value = eval(compile(ast.Expression(last.value), "notebook", "eval"), names)
+            (output,) = cell["outputs"]
+            if "image/svg+xml" in output["data"]:
+                self.assertIn("</svg>", value._repr_svg_())
+            elif isinstance(value, headlight.Table):
+                header = "".join(output["data"]["text/plain"]).split("\n")[0]
+                self.assertEqual(value.columns, header.split())
+            else:
+                self.assertEqual(repr(value), "".join(output["data"]["text/plain"]))
+            shown += 1
+        self.assertGreaterEqual(shown, 6)
 
 
 class Figures(Case):

@@ -374,19 +374,6 @@ void MainWindow::open(const QString& what) {
         file.exists() ? QString::fromStdString(model::with_tower(file.absoluteFilePath().toStdString(), tower).string()) : what);
 }
 
-void MainWindow::open_with(const View& view) {
-    session_views_ = true;
-    if (figure::seat_of(view)) {
-        OpenViews views = document_->views();
-        views.left = view;
-        document_->set_views(views);
-    } else {
-        model_page_->show_view(view);
-        wanted_page_ = Page::model;
-    }
-    history_->clear();
-}
-
 /// A model of another kind opens its own view, unless a session says which views are open.
 void MainWindow::choose_view() {
     const bool pictures = reads_pictures(document_->model()), had_pictures = std::exchange(had_pictures_, pictures);

@@ -156,4 +156,17 @@ void MainWindow::make_sweeps() {
     });
 }
 
+void MainWindow::open_with(const View& view) {
+    session_views_ = true;
+    if (figure::seat_of(view)) {
+        OpenViews views = document_->views();
+        views.left = view;
+        document_->set_views(views);
+    } else {
+        model_page_->show_view(view);
+        wanted_page_ = Page::model;
+    }
+    history_->clear();
+}
+
 }  // namespace headlight::ui
