@@ -236,7 +236,7 @@ TEST(EveryFamilyOfTheRegistry, HasAModelHere) {
     for (const auto& folder : std::filesystem::directory_iterator(fixtures.parent_path() / "encoder_decoders"))
         if (std::filesystem::exists(folder.path() / "config.json"))
             found.insert(model::Model::load(folder.path())->config().family);
-    for (const char* of_pictures : {"vit", "deit", "clip#vision"})
+    for (const char* of_pictures : {"vit", "deit", "clip#vision", "dinov2", "dinov2-registers", "dinov3", "siglip"})
         found.insert(model::Model::load(fixtures / of_pictures)->config().family);
     for (const std::string& family : model::family_names()) EXPECT_TRUE(found.count(family)) << family;
 }
