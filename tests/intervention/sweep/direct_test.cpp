@@ -18,7 +18,7 @@ protected:
     const model::ModelConfig& c_ = model_->config();
     SweepPair pair_ = pair();
 
-    bool skipped() const { return !c_.has_unembedding || model::reads_pictures(c_); }
+    bool skipped() const { return !c_.has_unembedding; }
     /// An encoder's answer is in the middle, so that edits stand on both sides of it.
     SweepPair pair() const {
         SweepPair pair = some_pair(*model_);

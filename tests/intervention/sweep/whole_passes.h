@@ -3,6 +3,7 @@
 #pragma once
 
 #include "headlight/intervention/sweep/sweep.h"
+#include "headlight/model/peek.h"
 #include "headlight/trace/replay.h"
 #include "headlight/trace/variants.h"
 
@@ -57,7 +58,8 @@ inline std::vector<std::filesystem::path> family_folders() {
     std::vector<std::filesystem::path> found;
     for (const char* kind : {"fixtures/models", "fixtures/encoder_decoders"})
         for (const auto& entry : std::filesystem::directory_iterator(kTests / kind))
-            if (std::filesystem::exists(entry.path() / "config.json")) found.push_back(entry.path());
+            if (std::filesystem::exists(entry.path() / "config.json") && !model::reads_pictures(model::read_config(entry.path())))
+                found.push_back(entry.path());
     std::ranges::sort(found);
     return found;
 }
