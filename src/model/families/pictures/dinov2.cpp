@@ -103,7 +103,7 @@ constexpr std::string_view kNames[] = {"Dinov2Model"}, kRegisterNames[] = {"Dino
 }  // namespace dinov2
 
 const Family kDinov2 = {"dinov2", dinov2::kNames, "dinov2", dinov2::parse, dinov2::weight_map, dinov2::spec};
-const Family kDinov2WithRegisters = {"dinov2_with_registers",      dinov2::kRegisterNames, "dinov2_with_registers",
-                                     dinov2::parse_with_registers, dinov2::weight_map,     dinov2::spec};
+const Family kDinov2Registers = {"dinov2_with_registers",      dinov2::kRegisterNames, "dinov2_with_registers",
+                                 dinov2::parse_with_registers, dinov2::weight_map,     dinov2::spec};
 
 }  // namespace headlight::model
