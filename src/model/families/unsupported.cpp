@@ -83,7 +83,7 @@ constexpr Reason kReasons[] = {
      "unlimited_ocr_sam_vision_model unlimited_ocr_text unlimited_ocr_vision unlimited_ocr_vision_encoder uvdoc_backbone "
      "video_llama_3_vision videoprism_text_model videoprism_vision_model vitpose_backbone xclip_text_model "
      "xclip_vision_model"},
-    {"It reads pictures in another way than ViT, DeiT and CLIP, which are supported",
+    {"It reads pictures in another way than ViT, DeiT, CLIP, DINOv2, DINOv3 and SigLIP, which are supported",
      "aimv2 align altclip beit bit blip blip-2 bridgetower chinese_clip chmv2 clipseg colmodernvbert colpali colqwen2 "
      "conditional_detr convnext convnextv2 cvt d_fine dab-detr data2vec-vision deformable_detr deimv2 depth_anything "
      "depth_pro detr dinat dinov3_convnext donut-swin dpt edgetam edgetam_video "
