@@ -30,7 +30,7 @@ double sum_of(const std::optional<analyze::Why>& why, bool of_query, const analy
     return found == parts.end() ? kNaN : sums_of(*why, of_query)[found - parts.begin()];
 }
 
-QString percent(double share) { return QStringLiteral("%1 %").arg(std::lround(100 * share)); }
+QString share_text(double share) { return QStringLiteral("%1 %").arg(std::lround(100 * share)); }
 
 QString over(const analyze::Why& why) {
     switch (why.of.against) {
@@ -98,7 +98,7 @@ void Inspector::show_writers(const Writers& writers) {
     if (const analyze::WhyList list = analyze::listed(why, pairs_of_a_story); list.holds_little())
         writers_->add_note(QStringLiteral("No short story by pair: the %1 strongest hold %2 of what adds up here.")
                                .arg(pairs_of_a_story)
-                               .arg(percent(list.share)));
+                               .arg(share_text(list.share)));
     QPushButton* open = link_button(QStringLiteral("open Why"));
     open->setToolTip(QStringLiteral("All parts of this weight, pair by pair"));
     connect(open, &QPushButton::clicked, this, &Inspector::why_asked);
@@ -135,7 +135,7 @@ void Inspector::add_side(const Writers& writers, bool of_query, std::size_t most
         QStringLiteral("%1 %2 (%3): %4 hold %5")
             .arg(of_query ? QStringLiteral("query") : QStringLiteral("key"), of_query ? query_token(at) : key_token(at))
             .arg(at.value)
-            .arg(QStringLiteral("the three largest"), percent(analyze::share_of_largest(sums, 3))));
+            .arg(QStringLiteral("the three largest"), share_text(analyze::share_of_largest(sums, 3))));
     const double largest = parts.empty() ? 1 : std::max(1e-9, sums.cwiseAbs().maxCoeff());
     for (std::size_t i = 0; i < std::min(most, parts.size()); ++i) {
         const Numbers of = numbers(parts[i]);
