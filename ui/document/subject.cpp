@@ -29,6 +29,12 @@ const figure::ViewOption* option_of(const figure::ViewSpec& spec, Subject subjec
     return found == spec.options.end() ? nullptr : &*found;
 }
 
+View view_of_a_weight() {
+    const auto specs = figure::view_specs();
+    const auto found = std::ranges::find_if(specs, [](const auto& spec) { return spec.option("against") != nullptr; });
+    return found == specs.end() ? figure::view_id(0) : found->id;
+}
+
 std::vector<Subject> subjects_of(const figure::ViewSpec& spec) {
     const figure::ViewNeeds& needs = spec.needs;
     std::vector<Subject> subjects;

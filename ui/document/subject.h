@@ -23,6 +23,8 @@ std::vector<Subject> subjects_of(const figure::ViewSpec&);
 QString subject_word(Subject);
 /// The view's own option that holds it; null: the selection does, or the view has none.
 const figure::ViewOption* option_of(const figure::ViewSpec&, Subject);
+/// The view that explains a weight, which compares its key with others.
+View view_of_a_weight();
 /// Which subject an option of a view is; none: it is appearance.
 std::optional<Subject> subject_of(const figure::ViewOption&);
 /// Sets it in every view that has it; empty: the default of each.

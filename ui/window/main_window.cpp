@@ -232,7 +232,7 @@ void MainWindow::connect_parts() {
     connect(&prompt_bar_->edit_button(), &QPushButton::clicked, &action(Command::edits), &QAction::trigger);
     connect(&model_page_->pane(), &ViewPane::figure_changed, this, &MainWindow::refresh_actions);
     connect(&model_page_->pane().canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
-    connect(inspector_, &Inspector::why_asked, this, [this] { show_view("why"); });
+    connect(inspector_, &Inspector::why_asked, this, [this] { show_view(view_of_a_weight()); });
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
     connect(&tools_->side(), &SideSwitch::end_asked, this,
             [this] { action(document_->options().other.on ? Command::compare_stop : Command::edits_switch).trigger(); });

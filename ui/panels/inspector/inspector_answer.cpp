@@ -55,13 +55,12 @@ void Inspector::set_view(const View& view) {
 std::optional<Inspector::Question> Inspector::question() const {
     const auto& trace = document_.trace();
     const figure::ViewOption* option = option_of(figure::view_spec(view_), Subject::answer);
-    const bool asks = option || view_ == "predictions";  // of every answer
-    if (!asks || !trace || !trace->tokenizer() || !trace->config().has_unembedding) return std::nullopt;
+    if (!option || !trace || !trace->tokenizer() || !trace->config().has_unembedding) return std::nullopt;
     if (!trace->model() || !model::has_weights(*trace->model())) return std::nullopt;
     const Position last(trace->tokens() - 1);
     const Position at = model::has_classes(trace->config()) ? analyze::output_position(*trace)
                                                             : document_.selection().get().query().value_or(last);
-    return Question{at, option ? view_value(document_.options(), view_, *option) : std::string()};
+    return Question{at, view_value(document_.options(), view_, *option)};
 }
 
 /// None: the run has no logits there.
