@@ -104,7 +104,7 @@ void Inspector::show_answer(const std::optional<Answer>& answer) {
     if (!answer) return;
     const Position at = asked_->question->at;
     const bool classes = model::has_classes(asked_->trace->config());
-    answer_section_->set_note(classes ? QString() : QStringLiteral("at %1 (%2)").arg(query_token(at)).arg(at.value));
+    answer_section_->set_note(classes ? QString() : QStringLiteral("at %1 (%2)").arg(query_token(at), QString::number(at.value)));
     answer_->start(compares());
     const QString probability = classes ? QStringLiteral("The probability of this class.")
                                         : QStringLiteral("The probability of this token, by the softmax of the logits.");

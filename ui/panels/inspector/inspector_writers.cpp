@@ -131,11 +131,10 @@ void Inspector::add_side(const Writers& writers, bool of_query, std::size_t most
     std::ranges::stable_sort(parts, std::greater(), amount);
     const Eigen::VectorXd& sums = sums_of(why, of_query);
     const Position at = of_query ? *asked_->query : *asked_->key;
-    writers_->add_note(
-        QStringLiteral("%1 %2 (%3): %4 hold %5")
-            .arg(of_query ? QStringLiteral("query") : QStringLiteral("key"), of_query ? query_token(at) : key_token(at))
-            .arg(at.value)
-            .arg(QStringLiteral("the three largest"), share_text(analyze::share_of_largest(sums, 3))));
+    writers_->add_note(QStringLiteral("%1 %2 (%3): the three largest hold %4")
+                           .arg(of_query ? QStringLiteral("query") : QStringLiteral("key"),
+                                of_query ? query_token(at) : key_token(at), QString::number(at.value),
+                                share_text(analyze::share_of_largest(sums, 3))));
     const double largest = parts.empty() ? 1 : std::max(1e-9, sums.cwiseAbs().maxCoeff());
     for (std::size_t i = 0; i < std::min(most, parts.size()); ++i) {
         const Numbers of = numbers(parts[i]);
