@@ -60,16 +60,30 @@ std::vector<TokenPrediction> predictions(const trace::Trace& trace, std::int64_t
     return out;
 }
 
-std::vector<TokenScore> next_tokens(const trace::Trace& trace, Position p, std::int64_t top) {
-    require_unembedding(trace.config(), "A prediction");
+Outcome outcome(const trace::Trace& trace, Position p, std::int64_t top, const std::vector<std::int64_t>& asked) {
+    const model::ModelConfig& c = trace.config();
+    require_unembedding(c, "A prediction");
     check_position(trace, p, "position");
     const at::Tensor logits = plain(trace::tensor_rows(trace, {Hook::logits, Layer(0)}, p.value, 1));
-    const LogitRow row(logits.data_ptr<float>(), logits.size(1));
-    const double log_sum = row.numbers().log_sum;
-    std::vector<TokenScore> scores = row.largest(top, log_sum);
-    for (TokenScore& each : scores)
-        each.probability = static_cast<float>(output_probability(trace.config(), static_cast<double>(each.logit), log_sum));
-    return scores;
+    const float* x = logits.data_ptr<float>();
+    const LogitRow row(x, logits.size(1));
+    const RowNumbers numbers = row.numbers();
+    Outcome out{.likeliest = row.largest(top, numbers.log_sum),
+                .entropy = c.class_head.independent ? kNaN : std::max(0.0, numbers.entropy),
+                .asked = {},
+                .ranks = {}};
+    for (const std::int64_t id : asked) {
+        out.asked.push_back({.id = id, .logit = x[id]});
+        out.ranks.push_back(row.rank(id));
+    }
+    for (auto* scores : {&out.likeliest, &out.asked})
+        for (TokenScore& each : *scores)
+            each.probability = static_cast<float>(output_probability(c, static_cast<double>(each.logit), numbers.log_sum));
+    return out;
+}
+
+std::vector<TokenScore> next_tokens(const trace::Trace& trace, Position p, std::int64_t top) {
+    return outcome(trace, p, top).likeliest;
 }
 
 namespace {

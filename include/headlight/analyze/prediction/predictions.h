@@ -31,6 +31,17 @@ void describe(Describes<PredictionsRequest> auto& r, const auto& field) {
 /// For every token of a causal model's text. Errors: no unembedding, a model that looks both ways (use masked_candidates).
 std::vector<TokenPrediction> predictions(const trace::Trace&, std::int64_t top = 10, const CancelToken& = {});
 
+/// What the output says at one position.
+struct Outcome {
+    std::vector<TokenScore> likeliest;  ///< best first
+    double entropy = 0;                 ///< nats, of the softmax over all outputs; NaN where they are sigmoids of their own
+    std::vector<TokenScore> asked;      ///< in the order in which they were asked for
+    std::vector<std::int64_t> ranks;    ///< of these; 0: no logit is larger
+};
+/// The `top` likeliest outputs, tokens or classes, and those of these ids. Errors: no unembedding, a position that does not
+/// exist.
+Outcome outcome(const trace::Trace&, Position, std::int64_t top, const std::vector<std::int64_t>& asked = {});
+
 /// Likeliest tokens at one position of any model with an output: the next one, or in encoders the one that stands there.
 std::vector<TokenScore> next_tokens(const trace::Trace&, Position, std::int64_t top = 10);
 
