@@ -6,6 +6,7 @@
 #include "headlight/figure/core/selection_rules.h"
 #include "headlight/intervention/compare/comparison.h"
 #include "ui/document/edits/edit_choices.h"
+#include "ui/document/subject.h"
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
 
@@ -216,6 +217,9 @@ void ViewPane::reveal_pin() {
     const figure::Figure& figure = *canvas_->shown();
     // Where queries have rows, a new query goes first; else the key is looked for, in the rows of the new query.
     if (const auto row = new_query ? figure.row_of_query(*query) : std::nullopt) return canvas_->reveal(*row);
+    // A view that is not about a key may have rows of keys all the same: those that a head read for an answer.
+    const std::vector<Subject> subjects = subjects_of(figure::view_spec(view_));
+    if (std::ranges::find(subjects, Subject::to) == subjects.end()) return;
     if (const auto row = key && (new_query || new_key) ? figure.row_of_key(*key) : std::nullopt) canvas_->reveal(*row);
 }
 

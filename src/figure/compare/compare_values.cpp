@@ -95,6 +95,9 @@ QString part_words(const Table& table, const std::vector<Table::Cell>& cells, co
     return QString::fromStdString(word);
 }
 
+/// A column of positions of keys, which in cross attention are of another text; the others are of queries.
+bool names_key(const std::string& column) { return column == "key" || column == "source"; }
+
 /// Rows of B by their names, positions moved to A.
 std::map<std::vector<std::string>, double> rows_by_name(const Table& table, const ComparedColumn& compared, const Beside& b) {
     std::map<std::vector<std::string>, double> rows;
@@ -107,8 +110,7 @@ std::map<std::vector<std::string>, double> rows_by_name(const Table& table, cons
             const Table::Cell& cell = row[column_of(table, column)];
             const auto* position = std::get_if<std::int64_t>(&cell);
             if (position && std::ranges::find(compared.positions, column) != compared.positions.end()) {
-                const bool is_key = column == "key" || column == "source";  // in cross-attention of another text
-                const std::int64_t moved = (is_key ? of_keys : of_queries).at(static_cast<std::size_t>(*position));
+                const std::int64_t moved = (names_key(column) ? of_keys : of_queries).at(static_cast<std::size_t>(*position));
                 known = known && moved >= 0;
                 name.push_back(std::to_string(moved));
             } else {
@@ -198,10 +200,9 @@ std::unique_ptr<Figure> table_difference(const Beside& beside, const ViewState& 
                                                   ? part_words(a, *each.cells, *pair.a)
                                                   : QString::fromStdString(word_of((*each.cells)[column_of(a, column)]))));
         for (const double x : {each.a, each.b, each.b - each.a}) row.cells.push_back(TableCell::of(x));
-        // The first position is the row's query, a second one its key.
         for (const std::string& column : compared.positions)
             if (const auto* position = std::get_if<std::int64_t>(&(*each.cells)[column_of(a, column)]))
-                (row.query ? row.key : row.query) = Position(*position);
+                (row.query || names_key(column) ? row.key : row.query) = Position(*position);
         row.head = head_of(a, *each.cells);
     }
     TableData data;
