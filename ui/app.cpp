@@ -65,8 +65,6 @@ void start_document(MainWindow& window, const WindowOptions& options) {
     }
     if (options.image) prompt.image = QFileInfo(QString::fromStdString(*options.image)).absoluteFilePath();
     document.set_prompt(prompt);
-    document.set_modified(false);
-    window.history().clear();
     QSettings settings;
     const QString offered = QStringLiteral("tour/offered");
     if (!asked && !settings.value(offered).toBool()) {
@@ -76,8 +74,10 @@ void start_document(MainWindow& window, const WindowOptions& options) {
         });
     }
     window.open(options.model ? QString::fromStdString(*options.model) : QString::fromLatin1(model::default_model_name));
-    document.look_first(options.look);
+    if (options.look != FirstLook{}) document.look_first(options.look);
     if (options.view) window.open_with(*options.view);
+    document.set_modified(false);
+    window.history().clear();
     if (!window.offer_lost() && !asked) window.offer_reopening();
 }
 

@@ -60,6 +60,7 @@ Document::Document(Jobs& jobs, model::LoadOptions load, QObject* parent)
 }
 
 void Document::open_model(const QString& reference) {
+    wanted_look_ = {};
     end_opening();
     begin_opening(reference, load_);
 }

@@ -263,6 +263,7 @@ private:
     CorpusInUse corpus_;
     std::optional<figure::Selection> pending_selection_;
     FirstLook wanted_look_;                                     ///< of the first run of the model that is being opened
+    bool finds_pair_ = false;                                   ///< for a chosen head, to pin it
     std::optional<figure::Selection> first_look_;               ///< chosen by the program, on the text and model that are shown
     std::vector<std::string> selected_tokens_, selected_keys_;  ///< of the last trace, which the pins refer to
     /// Pins of an encoder-decoder run, by text: target tokens are queries of the decoder's and of the cross attention, source

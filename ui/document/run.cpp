@@ -196,11 +196,13 @@ void Document::turn_selection(const trace::Trace& from, const std::optional<figu
 
 /// The strongest pair of the focused head, unless something is pinned before it is found.
 void Document::pin_first_pair() {
+    finds_pair_ = true;
     jobs_.start(
         Jobs::Lane::pins, QStringLiteral("Finding a pair of tokens"),
         [this, trace = trace_, head = selection_.get().focus](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
             const auto pair = analyze::interesting_pair(*trace, head, cancel);
             return [this, trace, pair] {
+                finds_pair_ = false;
                 figure::Selection next = without_hover(selection_.get());
                 if (trace != trace_ || !next.pinned_queries.empty()) return;
                 next.pinned_queries = {pair.query};
@@ -269,7 +271,8 @@ void Document::choose_again(const figure::Selection& chosen) {
                         if (run != run_) return;
                         tables_[model::Stack::decoder].pair = pair;
                         take_part();
-                        if (first_look_ != chosen || without_hover(selection_.get()) != chosen || trace_ != run_) return;
+                        if (first_look_ != chosen || without_hover(selection_.get()) != chosen || trace_ != run_)
+                            return finds_pair_ ? pin_first_pair() : void();  // whose job this one has taken the place of
                         figure::Selection next = chosen;
                         if (next.heads.size() == 1) next.heads = {head.head};
                         next.layer = head.layer;
@@ -341,6 +344,7 @@ bool Document::is_other_text() const {
 /// Returns what of the selection of a session or of the command line is not there.
 std::optional<ErrorFacts> Document::carry_selection() {
     first_look_.reset();
+    finds_pair_ = false;
     if (!trace_) return std::nullopt;
     std::optional<ErrorFacts> lacking;
     const auto& config = trace_->config();
@@ -365,7 +369,7 @@ std::optional<ErrorFacts> Document::carry_selection() {
             next.pinned_keys = {measured_.pair->key};
             next.found_pins = true;
         }
-        if (const FirstLook look = std::exchange(wanted_look_, {}); look != FirstLook{}) {
+        if (const FirstLook look = std::exchange(wanted_look_, {}); look.selects()) {
             first = false;
             next = with_look(next, look);
             finds_pair = next.pinned_queries.empty() && next.pinned_keys.empty() && trace_->tokens() > 1;

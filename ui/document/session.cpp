@@ -408,7 +408,7 @@ std::optional<ErrorFacts> lacking_of(const figure::Selection& s, const trace::Tr
     for (const Head head : s.heads) check("heads", "--head", head.value, c.n_heads, c.name);
     for (const Position p : s.pinned_queries) check("queries", "--query", p.value, trace.tokens(), "the text");
     for (const Position p : s.pinned_keys) check("keys", "--key", p.value, trace.keys(), "the text");
-    if (s.neuron) check("neuron", "--neuron", s.neuron->layer.value, c.n_layers, c.name);
+    if (s.neuron && of_session) check("neuron", "", s.neuron->layer.value, c.n_layers, c.name);
     return first;
 }
 

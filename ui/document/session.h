@@ -99,8 +99,8 @@ std::string to_json(const Session&);
 /// Errors name the file and the wrong field; missing fields take their defaults.
 Session session_from_json(const std::string& json, const std::filesystem::path& file);
 
-/// What of a session's selection the trace does not have, the first field of it; empty: it has all.
-/// Without a file it is the command line's selection.
+/// What of a selection the trace does not have, the first field of it; empty: it has all. `session_file`: where the selection is
+/// from; empty: from the command line.
 std::optional<ErrorFacts> lacking_of(const figure::Selection&, const trace::Trace&, const QString& session_file);
 
 void save_session(const Session&, const std::filesystem::path&);

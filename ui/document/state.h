@@ -132,6 +132,7 @@ struct FirstLook {
     std::optional<Layer> layer{};
     std::vector<Head> heads{};
     std::optional<Position> query{}, key{};
+    bool selects() const { return layer || !heads.empty() || query || key; }
     bool operator==(const FirstLook&) const = default;
 };
 

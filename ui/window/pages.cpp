@@ -164,9 +164,8 @@ void MainWindow::open_with(const View& view) {
         document_->set_views(views);
     } else {
         model_page_->show_view(view);
-        wanted_page_ = Page::model;
+        show_page(Page::model);
     }
-    history_->clear();
 }
 
 }  // namespace headlight::ui
