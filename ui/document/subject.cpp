@@ -13,9 +13,9 @@ struct SubjectOption {
     const char* option;
     Subject subject;
 };
-constexpr SubjectOption subject_options[] = {{"token", Subject::answer},   {"watch", Subject::answer},
-                                             {"target", Subject::answer},  {"promotes", Subject::answer},
-                                             {"minus", Subject::contrast}, {"passage", Subject::passage}};
+constexpr SubjectOption subject_options[] = {
+    {"token", Subject::answer},   {"watch", Subject::answer},    {"target", Subject::answer},  {"promotes", Subject::answer},
+    {"minus", Subject::contrast}, {"passage", Subject::passage}, {"against", Subject::against}};
 
 }  // namespace
 
@@ -31,7 +31,7 @@ const figure::ViewOption* option_of(const figure::ViewSpec& spec, Subject subjec
 
 View view_of_a_weight() {
     const auto specs = figure::view_specs();
-    const auto found = std::ranges::find_if(specs, [](const auto& spec) { return spec.option("against") != nullptr; });
+    const auto found = std::ranges::find_if(specs, [](const auto& spec) { return option_of(spec, Subject::against) != nullptr; });
     return found == specs.end() ? figure::view_id(0) : found->id;
 }
 
@@ -43,7 +43,8 @@ std::vector<Subject> subjects_of(const figure::ViewSpec& spec) {
     for (const Subject each : {Subject::answer, Subject::contrast})
         if (option_of(spec, each)) subjects.push_back(each);
     if (needs.neuron) subjects.push_back(Subject::neuron);
-    if (option_of(spec, Subject::passage)) subjects.push_back(Subject::passage);
+    for (const Subject each : {Subject::passage, Subject::against})
+        if (option_of(spec, each)) subjects.push_back(each);
     return subjects;
 }
 
@@ -55,6 +56,7 @@ QString subject_word(Subject subject) {
         case Subject::contrast: return QStringLiteral("−");
         case Subject::neuron: return QStringLiteral("neuron");
         case Subject::passage: return QStringLiteral("passage");
+        case Subject::against: return QStringLiteral("against");
     }
     return {};
 }
@@ -95,8 +97,9 @@ ViewOptions without_answers(ViewOptions options) {
 
 ViewOptions without_passages(ViewOptions options) {
     return without(std::move(options), [](const figure::ViewOption& option, const std::string& value) {
-        const bool position = option.name == "against" && value.find_first_not_of("0123456789") == std::string::npos;
-        return position || subject_of(option) == Subject::passage;
+        const auto subject = subject_of(option);
+        const bool position = value.find_first_not_of("0123456789") == std::string::npos;
+        return subject == Subject::passage || (subject == Subject::against && position);
     });
 }
 

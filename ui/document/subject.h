@@ -15,6 +15,7 @@ enum class Subject {
     contrast,  ///< the token that it is compared with
     neuron,    ///< the followed neuron
     passage,   ///< the passage whose reach is shown
+    against,   ///< what the key of an explained weight is compared with
 };
 
 /// In the order of the chips.

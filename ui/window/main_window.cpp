@@ -232,7 +232,10 @@ void MainWindow::connect_parts() {
     connect(&prompt_bar_->edit_button(), &QPushButton::clicked, &action(Command::edits), &QAction::trigger);
     connect(&model_page_->pane(), &ViewPane::figure_changed, this, &MainWindow::refresh_actions);
     connect(&model_page_->pane().canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
-    connect(inspector_, &Inspector::why_asked, this, [this] { show_view(view_of_a_weight()); });
+    connect(inspector_, &Inspector::why_asked, this, [this](HeadId head, Position query, Position key) {
+        document_->selection().pin_pair(head, query, key);  // the program's own pins are no question
+        show_view(view_of_a_weight());
+    });
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
     connect(&tools_->side(), &SideSwitch::end_asked, this,
             [this] { action(document_->options().other.on ? Command::compare_stop : Command::edits_switch).trigger(); });
@@ -324,14 +327,13 @@ void MainWindow::show_view(const View& view) {
     }
     show_page(Page::text);
     OpenViews views = document_->views();
-    (right_active_ && views.split && !both_sides() ? views.right : views.left) = view;
+    (right_is_active() ? views.right : views.left) = view;
     document_->set_views(views);
     active_pane().canvas().setFocus();
 }
 
 void MainWindow::show_description() {
-    const OpenViews& views = document_->views();
-    inspector_->set_view(right_active_ && views.split && !both_sides() ? views.right : views.left);
+    inspector_->set_view(right_is_active() ? document_->views().right : document_->views().left);
     inspector_->set_view_description(active_pane().description());
 }
 

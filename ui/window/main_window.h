@@ -154,6 +154,7 @@ private:
     void open_text(const QString& file);
     void show_views();
     bool both_sides() const;
+    bool right_is_active() const { return right_active_ && document_->views().split && !both_sides(); }
     void show_sides();
     void choose_view();
     void show_title();

@@ -157,6 +157,7 @@ TEST_F(ViewsTest, EveryViewHasTheChipsOfWhatItIsAbout) {
     EXPECT_EQ(of("mlp"), (std::vector{at, answer, contrast, neuron}));
     EXPECT_EQ(of("lens"), (std::vector{at, answer}));
     EXPECT_EQ(of("reach"), (std::vector{at, to, passage}));
+    EXPECT_EQ(of("why"), (std::vector{at, to, against}));
     EXPECT_TRUE(of("composition").empty()) << "of weights alone";
 }
 
@@ -245,6 +246,42 @@ TEST_F(ViewsTest, ChipsPinAndClear) {
     chips().clear_button(Subject::at).click();
     EXPECT_TRUE(selected().pinned_queries.empty());
     ASSERT_TRUE(settle());
+}
+
+TEST_F(ViewsTest, AKeyIsComparedWithWhatItsChipSays) {
+    window.document().selection().pin_pair({Layer(5), Head(7)}, Position(12), Position(3));
+    ASSERT_TRUE(show_view("why"));
+    EXPECT_TRUE(looks_default(window.document().options(), "why"));
+    SubjectPopover& popover = chips().popover();
+    const auto type = [&](const QString& text) {
+        chips().open(Subject::against);
+        QTest::keyClick(&popover.field(), Qt::Key_A, Qt::ControlModifier);
+        QTest::keyClicks(&popover.field(), text);
+        QTest::keyClick(&popover.field(), Qt::Key_Return);
+        return settle();
+    };
+    const auto compared = [&](const char* with) {
+        return window.inspector().row(QLatin1String("advantage ") + QLatin1String(with));
+    };
+    EXPECT_TRUE(compared("over the row"));
+    ASSERT_TRUE(type(QStringLiteral("no sinks")));
+    EXPECT_EQ(value("why", "against"), "no-sinks");
+    EXPECT_TRUE(chips().chip(Subject::against).text().contains(QStringLiteral("no sinks")));
+    EXPECT_TRUE(compared("without sinks"));
+    ASSERT_TRUE(type(QStringLiteral("7")));
+    EXPECT_EQ(value("why", "against"), "7");
+    EXPECT_TRUE(chips().chip(Subject::against).text().contains(QStringLiteral("(7)")));
+    EXPECT_TRUE(looks_default(window.document().options(), "why")) << "it is what is asked";
+    ASSERT_TRUE(compared("over key 7")) << "the Inspector asks what the view asks";
+    const analyze::Why why =
+        analyze::why(*window.document().trace(), {{Layer(5), Head(7)}, Position(12), Position(3), analyze::Against::key, 7});
+    EXPECT_NEAR(compared("over key 7")->exact().toDouble(), why.advantage, 1e-6);
+    ASSERT_TRUE(type(QStringLiteral("99")));
+    EXPECT_TRUE(popover.note().isVisible()) << "there is no such key";
+    popover.close();
+    EXPECT_EQ(value("why", "against"), "7");
+    ASSERT_TRUE(retype(QStringLiteral("One day the captain saw a ship upon the sea.")));
+    EXPECT_EQ(value("why", "against"), "") << "it was a key of the text before";
 }
 
 TEST_F(ViewsTest, OptionsAreLooksAndCanBeReset) {

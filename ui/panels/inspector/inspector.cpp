@@ -53,9 +53,11 @@ Inspector::Inspector(Document& document, Jobs& jobs, QWidget* parent) : QWidget(
     story_pause_.setInterval(100);
     connect(&story_pause_, &QTimer::timeout, this, &Inspector::show_story);
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
-        if (change == Document::Change::filter) asked_.reset();  // measures of the head have arrived
-        if (change == Document::Change::trace || change == Document::Change::options || change == Document::Change::filter ||
-            change == Document::Change::other)
+        if (change == Document::Change::filter && asked_) {  // measures of the head may have arrived
+            show_kind();
+            show_story_soon();
+        }
+        if (change == Document::Change::trace || change == Document::Change::options || change == Document::Change::other)
             refresh();
         if (change == Document::Change::options) show_card();  // a second run may be wanted, or not any more
     });
@@ -202,6 +204,12 @@ bool Inspector::eventFilter(QObject* watched, QEvent* event) {
     return QWidget::eventFilter(watched, event);
 }
 
+/// A hidden panel does not ask who wrote a pair.
+void Inspector::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (chain_shown_) ask_writers();
+}
+
 void Inspector::set_view_description(const QString& text) {
     view_description_ = text;
     show_story();
@@ -249,7 +257,10 @@ void Inspector::refresh() {
     if (!trace) {
         jobs_.cancel(Jobs::Lane::inspector);
         asked_.reset();
+        writers_known_.reset();
+        kind_shown_.reset();
         chains_ = {};
+        chain_shown_ = false;
         rows_->start(false);
         for (Section* section : {answer_section_, writers_section_, update_section_, kind_section_}) section->hide();
         show_card();
@@ -268,9 +279,13 @@ void Inspector::refresh() {
                       beside,
                       document_.shown_side(),
                       !s.hover_query && !s.hover_key && !s.hover_head,
-                      question()};
+                      question(),
+                      against()};
+    if (writers_known_ && (writers_known_->first.trace != trace || writers_known_->first.beside != beside))
+        writers_known_.reset();  // it holds its runs
     if (asked_ == asked) return;
     asked_ = asked;
+    chain_shown_ = false;
     show_card();
     show_story_soon();
     show_kind();

@@ -44,11 +44,12 @@ public:
 Q_SIGNALS:
     void shown();
     /// The pinned weight, explained part by part.
-    void why_asked();
+    void why_asked(HeadId, Position query, Position key);
 
 protected:
     void resizeEvent(QResizeEvent*) override;
     bool eventFilter(QObject*, QEvent*) override;
+    void showEvent(QShowEvent*) override;
 
 private:
     struct Question {
@@ -65,6 +66,7 @@ private:
         figure::Side side = figure::Side::a;
         bool pinned = false;               ///< the pair is the pinned one, and not that under the pointer
         std::optional<Question> question;  ///< of a view that asks about an answer
+        std::string against;               ///< what the key is compared with, as the chip of the view of a weight says
         bool operator==(const Asked&) const = default;
     };
     using Numbers = NumberRows::Numbers;
@@ -93,13 +95,20 @@ private:
         std::optional<LooksAt> asked;
     };
     std::optional<Question> question() const;
+    std::string against() const;
     static std::optional<Answer> answer_of(const Asked&, const CancelToken&);
     void show_answer(const std::optional<Answer>&);
     static std::vector<LooksAt> keys_of(const Asked&);
     /// What wrote the query and the key, in A and in B, or why that cannot be said.
     struct Writers {
         std::optional<analyze::Why> a, b;
-        QString problem;
+        QString problem_a, problem_b;
+        bool both() const { return a && b; }
+        /// The run that is shown, or the other where that has none.
+        const analyze::Why* shown(figure::Side side) const {
+            const auto &first = side == figure::Side::b ? b : a, &second = side == figure::Side::b ? a : b;
+            return first ? &*first : second ? &*second : nullptr;
+        }
     };
     static Writers writers_of(const Asked&, const CancelToken&);
     /// The pair of A's positions in B, where B has both tokens and the head.
@@ -112,7 +121,7 @@ private:
     void show_keys(const std::vector<LooksAt>&);
     void ask_writers();
     void show_writers(const Writers&);
-    void add_side(const Writers&, bool of_query, std::size_t most);
+    void add_side(const Writers&, bool of_query);
     void show_kind();
     void show_card();
     void show_story();
@@ -136,6 +145,16 @@ private:
     QTimer story_pause_;
     std::optional<Asked> asked_;
     Chains chains_;
+    std::optional<std::pair<Asked, Writers>> writers_known_;  ///< the last ones: the pointer comes and goes
+    bool chain_shown_ = false;  ///< the numbers are those of asked_, and not of what was asked before
+    /// What show_kind() has shown last.
+    struct Kind {
+        HeadId head;
+        std::shared_ptr<const analyze::HeadTable> of_a, of_b;
+        bool compares = false, all = false;
+        bool operator==(const Kind&) const = default;
+    };
+    std::optional<Kind> kind_shown_;
 };
 
 }  // namespace headlight::ui

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The Inspector's numbers. Beside a second run they stand in columns: A, B and B − A.
+// The Inspector's numbers. With a second run they stand in columns: A, B and B − A.
 #include "headlight/analyze/heads/head_table.h"
 #include "headlight/base/numbers.h"
 #include "headlight/figure/core/number_text.h"
@@ -48,6 +48,9 @@ void Inspector::show_kind() {
     const analyze::HeadTable& table = *document_.head_table();
     const analyze::HeadTable* other = compares() ? document_.table_of_b().get() : nullptr;
     const HeadId head = asked_->head;
+    // The pointer passes over many tokens of one head.
+    const Kind kind{head, document_.head_table(), compares() ? document_.table_of_b() : nullptr, compares(), shows_all_measures_};
+    if (std::exchange(kind_shown_, kind) == kind) return;
     const auto value = [head](const Eigen::MatrixXd* of) {
         const bool has = of && head.layer.value < of->rows() && head.head.value < of->cols();
         return has ? (*of)(head.layer.value, head.head.value) : kNaN;
@@ -111,6 +114,7 @@ void Inspector::show_keys(const std::vector<LooksAt>& keys) {
 
 void Inspector::show_chain(const Chains& chains) {
     chains_ = chains;
+    chain_shown_ = true;
     rows_->start(compares());
     const analyze::PairChain& c = *chains.a;
     if (const auto& named = chains.figure_a ? chains.figure_a : chains.figure_b) {

@@ -63,7 +63,8 @@ NumberRow* NumberRows::add(const QString& name, Numbers of, const QString& defin
             return std::isnan(x) ? QStringLiteral("–") : text != number_text ? text(x) : aligned_number(x, decimals);
         };
         const QString difference = shown(change);
-        row->set_columns({shown(of.a), shown(of.b), change > 0 && difference != u"0" ? u'+' + difference : difference},
+        row->set_columns({shown(of.a), shown(of.b),
+                          change > 0 && difference != u"0" && !difference.startsWith(u'+') ? u'+' + difference : difference},
                          {exact_text(of.a), exact_text(of.b), exact_text(change)});
     }
     row->set_definition(definition);

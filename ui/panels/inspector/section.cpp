@@ -24,7 +24,7 @@ Section::Section(const QString& title, const QString& name, QWidget* content, QW
     heading_->setProperty("kind", "section");
     heading_->setFont(figure::ui_font(12.5, QFont::DemiBold));
     heading_->setIconSize({12, 12});
-    heading_->setLayoutDirection(Qt::RightToLeft);  // the chevron stands behind the title
+    heading_->setLayoutDirection(Qt::RightToLeft);  // the chevron follows the title
     note_ = role_label("muted");
     note_->setFont(figure::ui_font(11.5));
     auto* top = new QHBoxLayout;

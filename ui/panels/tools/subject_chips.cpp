@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/tools/subject_chips.h"
 
+#include "headlight/analyze/why/why.h"
 #include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
 
@@ -13,8 +14,8 @@ namespace headlight::ui {
 
 namespace {
 
-constexpr Subject subjects_in_order[] = {Subject::at,       Subject::to,     Subject::answer,
-                                         Subject::contrast, Subject::neuron, Subject::passage};
+constexpr Subject subjects_in_order[] = {Subject::at,     Subject::to,      Subject::answer, Subject::contrast,
+                                         Subject::neuron, Subject::passage, Subject::against};
 constexpr int longest_value = 16;  ///< letters; the tooltip has the whole
 
 QString help(Subject subject) {
@@ -26,6 +27,7 @@ QString help(Subject subject) {
         case Subject::contrast: return QStringLiteral("The token that the answer is compared with");
         case Subject::neuron: return QStringLiteral("The neuron that is followed");
         case Subject::passage: return QStringLiteral("The passage whose reach is shown");
+        case Subject::against: return QStringLiteral("The other keys, or the one, that the key is compared with");
     }
     return {};
 }
@@ -122,6 +124,13 @@ SubjectChips::Words SubjectChips::words_of(Subject subject) const {
             const QString value = QString::fromStdString(view_value(document_.options(), view_, *option_of(spec, subject)));
             return {value.isEmpty() ? QStringLiteral("paragraph of the key") : shortened(value), !value.isEmpty()};
         }
+        case Subject::against: {
+            const std::string value = view_value(document_.options(), view_, *option_of(spec, subject));
+            if (value.empty()) return {QStringLiteral("the others"), false};
+            if (const auto word = enum_value<analyze::Against>(value)) return {QString::fromUtf8(enum_row(*word).title), true};
+            const Position key(QString::fromStdString(value).toLongLong());
+            return {trace ? token_label(trace->key_labels(), key) : QString::number(key.value), true};
+        }
     }
     return {};
 }
@@ -135,7 +144,8 @@ void SubjectChips::clear(Subject subject) {
         case Subject::neuron: next.neuron.reset(); break;
         case Subject::answer:
         case Subject::contrast:
-        case Subject::passage: return document_.edit_options([subject](ViewOptions& o) { set_subject(o, subject, {}); });
+        case Subject::passage:
+        case Subject::against: return document_.edit_options([subject](ViewOptions& o) { set_subject(o, subject, {}); });
     }
     selection.set(next);
 }

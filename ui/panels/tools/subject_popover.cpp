@@ -6,6 +6,7 @@
 #include "ui/style/token_field.h"
 #include "ui/style/widgets.h"
 
+#include "headlight/analyze/why/why.h"
 #include "headlight/model/outline.h"
 
 #include <QKeyEvent>
@@ -60,6 +61,7 @@ QString placeholder(Subject subject) {
         case Subject::contrast: return QStringLiteral("Token, with or without its space");
         case Subject::neuron: return QStringLiteral("Layer and neuron: L3N544");
         case Subject::passage: return QStringLiteral("120-140, or words of the text");
+        case Subject::against: return QStringLiteral("row, no sinks, token or position");
     }
     return {};
 }
@@ -173,17 +175,21 @@ void SubjectPopover::add_tokens(const std::vector<text::TokenLabel>& labels, std
     }
 }
 
+/// Those that the pinned query may attend to.
+void SubjectPopover::add_keys(const trace::Trace& trace) {
+    const bool causal = trace.config().causal && !trace.across_texts();
+    const auto& pins = document_.selection().get().pinned_queries;
+    add_tokens(trace.key_labels(), causal && !pins.empty() ? pins.back().value + 1 : trace.keys());
+}
+
 void SubjectPopover::fill() {
     list_->clear();
     const auto& trace = document_.trace();
-    const figure::Selection& s = document_.selection().get();
     if (subject_ == Subject::at && trace) {
         add(QStringLiteral("last"), QString::number(trace->tokens() - 1), QString::number(trace->tokens() - 1));
         add_tokens(trace->labels(), trace->tokens());
     } else if (subject_ == Subject::to && trace) {
-        const bool causal = trace->config().causal && !trace->across_texts();
-        const auto at = s.pinned_queries.empty() ? std::nullopt : std::optional(s.pinned_queries.back().value);
-        add_tokens(trace->key_labels(), causal && at ? *at + 1 : trace->keys());
+        add_keys(*trace);
     } else if (is_token(subject_)) {
         const figure::ViewOption* option = option_of(figure::view_spec(view_), subject_);
         add(subject_ == Subject::contrast ? QStringLiteral("none") : QStringLiteral("likeliest"), {}, {});
@@ -195,6 +201,11 @@ void SubjectPopover::fill() {
         add(QStringLiteral("strongest"), {}, {});
     } else if (subject_ == Subject::passage) {
         add(QStringLiteral("paragraph of the key"), {}, {});
+    } else if (subject_ == Subject::against && trace) {
+        add(QStringLiteral("the others, without sinks that hold most"), {}, {});
+        for (const auto& row : analyze::against_rows)
+            if (row.value != analyze::Against::key) add(QString::fromUtf8(row.title), {}, QString::fromUtf8(row.word));
+        add_keys(*trace);
     }
     narrow(field_->isModified() ? field_->text() : QString());
 }
@@ -210,7 +221,7 @@ void SubjectPopover::narrow(const QString& typed) {
         const bool fits = wanted.isEmpty() || text.contains(wanted, Qt::CaseInsensitive) ||
                           (!is_token(subject_) && item->data(value_role).toString() == wanted);
         item->setHidden(!fits);
-        if (fits && !first) first = item;
+        if (fits && !first && !item->data(value_role).toString().isEmpty()) first = item;  // words of the text come first
         shown += fits;
     }
     list_->setCurrentItem(wanted.isEmpty() || is_token(subject_) ? nullptr : first);
@@ -238,6 +249,7 @@ void SubjectPopover::take(const QString& value) {
         note_->show();
         adjustSize();
     };
+    const auto set = [&] { document_.edit_options([&](ViewOptions& o) { set_subject(o, subject_, value.toStdString()); }); };
     switch (subject_) {
         case Subject::at:
         case Subject::to: {
@@ -254,9 +266,18 @@ void SubjectPopover::take(const QString& value) {
         }
         case Subject::answer:
         case Subject::contrast:
-        case Subject::passage:
-            document_.edit_options([&](ViewOptions& o) { set_subject(o, subject_, value.toStdString()); });
+        case Subject::passage: set(); break;
+        case Subject::against: {
+            const auto word = enum_value<analyze::Against>(value.toStdString());
+            const std::int64_t keys = document_.trace() ? document_.trace()->keys() : 0;
+            bool is_number = false;
+            const std::int64_t key = value.toLongLong(&is_number);
+            const bool known = value.isEmpty() || (word && *word != analyze::Against::key);
+            if (!known && (!is_number || key < 0 || key >= keys))
+                return refuse(QStringLiteral("Row, no sinks, or the position of a key: 0 to %1").arg(keys - 1));
+            set();
             break;
+        }
         case Subject::neuron: {
             static const QRegularExpression name(QStringLiteral("^[lL]?(\\d+)\\s*[nN.]\\s*(\\d+)$"));
             const auto match = name.match(value);

@@ -37,6 +37,7 @@ private:
     void build_field(const QString& value);
     void fill();
     void add(const QString& text, const QString& right, const QString& value);
+    void add_keys(const trace::Trace&);
     void add_tokens(const std::vector<text::TokenLabel>&, std::int64_t end);
     void narrow(const QString& typed);
     void take(const QString& value);
