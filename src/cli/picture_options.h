@@ -13,13 +13,13 @@ struct PictureOptions {
     figure::ExportOptions output{};
     std::string theme = "light";
 
-    /// What the next two add.
+    /// Options of add_theme() and add_size().
     static constexpr const char* names[] = {"--theme",     "--width", "--height",      "--size-mm",
                                             "--list-rows", "--scale", "--transparent", "--no-footer"};
 
     void add_theme(Definition&);
     void add_size(Definition&);
-    /// UsageError for one of them beside a file that is no picture.
+    /// UsageError for one of them with a file that is no picture.
     void check(const CLI::App&, const std::string& file) const;
     /// With the theme that was chosen.
     figure::ExportOptions chosen() const;

@@ -120,8 +120,10 @@ std::string option_tables(const std::vector<CommandFacts>& all) {
 
 Action define_man(Definition& definition, const Frontend& frontend) {
     auto tables = std::make_shared<bool>(false), json = std::make_shared<bool>(false);
-    definition.app->add_flag("--options", *tables, "print the options of every command as Markdown tables instead (docs/cli.md)");
-    definition.app->add_flag("--json", *json, "print commands, options and views as one JSON object instead (docs/python.md)");
+    auto* options = definition.app->add_flag("--options", *tables,
+                                             "print the options of every command as Markdown tables instead (docs/cli.md)");
+    definition.app->add_flag("--json", *json, "print commands, options and views as one JSON object instead (docs/python.md)")
+        ->excludes(options);
     return [frontend, tables, json, console = definition.console] {
         const std::vector<CommandFacts> all = describe_all(frontend);
         console->result(*json ? commands_json(all) : *tables ? option_tables(all) : manual(all));
