@@ -12,14 +12,14 @@ import numpy as np
 
 from . import _process, _sources
 from ._errors import ArgumentError, HeadlightError
-from ._scratch import Folder
+from ._scratch import Folder, temporary
 from ._tables import Table
 
 PICTURES = (".svg", ".pdf", ".png")
 _GROUPS = {"analyze": "", "corpus": "run"}  # commands with commands of their own, and which one the group's name stands for
 _NOT_HERE = ("", "open", "man", "completion", "bench")
 _NOT_OPTIONS = ("help", "version", "json", "announce")
-_STDIN_FROM = 100_000  # bytes: the system limits the length of one argument
+_LONG = 100_000  # bytes: the system limits the length of one argument
 # Arguments of attention and models in memory; an option of the program with such a name goes first.
 OWN = {"tokens": None, "tokenizer": None, "source_tokens": None, "batch_index": 0, "name": None}
 
@@ -70,30 +70,45 @@ class Option:
         if isinstance(value, range):
             value = list(value)
         if isinstance(value, (list, tuple)):
-            if self.names[0] in ("texts", "pairs", "over"):
-                return [f"{flag}={self._lines_file(value, folder)}"]
+            records = any(isinstance(one, dict) for one in value)
+            if self.kind == "file" and (records or not self.repeats):
+                return [f"{flag}={self._lines_file(value, records, folder)}"]
+            words = [self.word(one) for one in value]
             if self.repeats:
-                return [f"{flag}={self.word(one)}" for one in value]
-            return [f"{flag}={','.join(self.word(one) for one in value)}"]
+                return [f"{flag}={word}" for word in words]
+            joined = ",".join(words)
+            if self.names[0] == "ids" and len(joined) > _LONG:
+                return [f"{flag}={self._file('ids.txt', joined, folder)}"]
+            return [f"{flag}={joined}"]
         return [f"{flag}={self.word(value)}"]
 
-    def _lines_file(self, lines, folder):
-        """A list of texts, or of records, as the file that the option takes."""
-        path = folder() / (self.names[0] + (".jsonl" if any(isinstance(line, dict) for line in lines) else ".txt"))
-        written = [json.dumps(line, ensure_ascii=False) if isinstance(line, dict) else str(line) for line in lines]
-        for number, line in enumerate(written):
+    def _lines_file(self, lines, records, folder):
+        """A list of texts, or of records with texts among them, as the file that the option takes."""
+        if records:
+            lines = [json.dumps(line if isinstance(line, dict) else {"text": self.word(line)}, ensure_ascii=False) for line in lines]
+        else:
+            lines = [self.word(line) for line in lines]
+        for number, line in enumerate(lines):
             if "\n" in line:
                 raise ArgumentError(f"{self.names[0]}: text {number} has a line break, and each is one line of a file")
-        path.write_text("\n".join(written) + "\n", "utf-8")
-        return path
+        return self._file(self.names[0] + (".jsonl" if records else ".txt"), "\n".join(lines), folder)
 
     @staticmethod
-    def word(value):
+    def _file(name, text, folder):
+        path = folder() / name
+        with temporary("Lists"):
+            path.write_text(text + "\n", "utf-8")
+        return path
+
+    def word(self, value):
         if isinstance(value, os.PathLike):
             return os.path.expanduser(os.fspath(value))
         if isinstance(value, (float, np.floating)):
             return repr(float(value))
-        return str(value)
+        if isinstance(value, (str, int, np.integer)) and not isinstance(value, bool):
+            return str(value)
+        raise ArgumentError(f"{self.names[0]} is a {type(value).__name__}: expected a text, a number or a path; only the first argument may be "
+                            "in memory")
 
 
 class Command:
@@ -149,49 +164,50 @@ class Command:
         return "\n".join([*lines, "", "On the command line:", *(f"    {example}" for example in self.examples), ""])
 
 
-def _check_names(command, known, given):
+def _check_names(label, known, given):
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise ArgumentError(f"{command.label()} has no argument {name}" + (f"; did you mean {near[0]}?" if near else ""))
+            hint = "; figure(…).save(path) writes a file" if name == "out" else f"; did you mean {near[0]}?" if near else ""
+            raise ArgumentError(f"{label} has no argument {name}{hint}")
 
 
 class Call:
     """The words of one call, and the temporary files that they name."""
 
-    def __init__(self, command, args, kwargs, view=None):
-        self.command, self.stdin = command, None
+    def __init__(self, command, args, kwargs, label=None):
+        label = label or command.label()
+        self.stdin = None
         self._folder = None
         self.prepared = None
         own, by_name = command.own(), command.by_name()
         kwargs = {name: value for name, value in kwargs.items() if value is not None}
-        _check_names(command, [*by_name, *own], kwargs)
+        _check_names(label, [name for name in (*by_name, *own) if name != "out"], kwargs)  # whoever takes out has taken it
         positional = len(command.arguments)
         names = [name for name in ("tokens", "tokenizer") if name in own]
         repeats = positional > 0 and command.arguments[-1].repeats
         if len(args) > positional + len(names) and not repeats:
-            raise ArgumentError(f"{command.label()} takes {positional + len(names)} arguments without a name, not {len(args)}")
+            raise ArgumentError(f"{label} takes {positional + len(names)} arguments without a name, not {len(args)}")
         needed = [argument for argument in command.arguments if argument.required]
         if len(args) < len(needed):
             missing = command.arguments[len(args)]
-            raise ArgumentError(f"{command.label()} needs {missing.names[0]}: {missing.help}")
+            raise ArgumentError(f"{label} needs {missing.names[0]}: {missing.help}")
         if repeats:
-            words = [str(word) for arg in args for word in (arg if isinstance(arg, (list, tuple)) else [arg])]
+            word = command.arguments[-1].word
+            words = [word(one) for arg in args for one in (arg if isinstance(arg, (list, tuple)) else [arg])]
             args = args[:0]
         else:
             for name, value in zip(names, args[positional:]):
                 if name in kwargs:
-                    raise ArgumentError(f"{command.label()}: {name} is given twice")
+                    raise ArgumentError(f"{label}: {name} is given twice")
                 if value is not None:
                     kwargs[name] = value
-            args = args[:positional]
-            words = [Option.word(arg) for arg in args]
+            words = []
         try:
-            if command.takes_model and args:
-                words[:1] = self._source(args[0], own, kwargs)
+            for i, (argument, value) in enumerate(zip(command.arguments, args[:positional])):
+                words.append(self._source(value, own, kwargs) if i == 0 and command.takes_model else argument.word(value))
             for name, value in kwargs.items():
-                if name in by_name and name != "out":
-                    words += self._option(by_name[name], value)
+                words += self._option(by_name[name], value)
         except BaseException:
             self.remove()
             raise
@@ -203,12 +219,12 @@ class Call:
         # The file of attention in memory holds its own text.
         text = kwargs.get("text") if path or _sources.is_model(source) else kwargs.pop("text", None)
         self.prepared = _sources.prepare(source, text=text, **in_memory)
-        return list(self.prepared.words)
+        return self.prepared.word
 
     def _option(self, option, value):
         if option.names[0] == "text" and isinstance(value, str):
             data = value.encode("utf-8", "surrogatepass")
-            if value == "-" or "\0" in value or len(data) > _STDIN_FROM:
+            if value == "-" or "\0" in value or len(data) > _LONG:
                 self.stdin = data
                 return [f"{option.flags[0]}=-"]
         return option.words(value, self.folder)
@@ -220,10 +236,11 @@ class Call:
 
     def named(self, text):
         """A message of the program without the name of a temporary file."""
-        if self.prepared is None or self.prepared.folder is None:
-            return text
-        path = self.prepared.words[0]
-        return text.replace(path, "the model in memory" if path == str(self.prepared.folder.path) else "the attention in memory")
+        return text if self.prepared is None else self.prepared.replaced(text, self.prepared.called)
+
+    def result(self, text):
+        """A result of the program without the name of a temporary file."""
+        return text if self.prepared is None else self.prepared.replaced(text, self.prepared.name)
 
     def run(self, words, show=True):
         """Runs the program with these words; its output and its messages."""
@@ -234,11 +251,10 @@ class Call:
         return result, [self.named(note) for note in notes]
 
     def remove(self):
-        """Removes the files of this call; a model in memory stays for the next."""
+        """Removes the files of this call, at least what no other uses: a model in memory stays for the next."""
         if self._folder is not None:
             self._folder.remove()
-        if self.prepared is not None and self.prepared.folder is not None and self.prepared.words[0] != str(self.prepared.folder.path):
-            self.prepared.folder.remove()
+        self.prepared = None
 
 
 class Arrays(dict):
@@ -283,12 +299,13 @@ def perform(command, words, args, kwargs, quiet=False):
         if out is not None:
             return target
         if target is not None and not target.exists():  # a forecast, which is no result
-            return result.decode("utf-8", "replace")
+            return call.result(result.decode("utf-8", "replace"))
         if read:
             return read(target)
         if target is not None:
-            return Table.from_json(target.read_text("utf-8"), notes)
-        return json.loads(result) if command.prints_json else result.decode("utf-8", "replace")
+            return Table.from_json(call.result(target.read_text("utf-8")), notes)
+        text = call.result(result.decode("utf-8", "replace"))
+        return json.loads(text) if command.prints_json else text
     finally:
         call.remove()
 

@@ -5,6 +5,7 @@ import pathlib
 
 from . import _process
 from ._commands import PICTURES, Call, command
+from ._scratch import replacing
 from ._tables import Table
 
 
@@ -14,7 +15,7 @@ class Figure:
     def __init__(self, call, quiet):
         self._call = call  # with the temporary file of attention in memory, as long as this lives
         self._quiet = quiet
-        self._svg = self._written("svg", show=True).decode("utf-8")
+        self._svg = self._written("figure.svg", show=True)
         self._table = None
 
     def _render(self, path, show):
@@ -25,13 +26,14 @@ class Figure:
         _, notes = self._call.run(["render", *words, f"--out={path}"], show and not self._quiet)
         return [note for note in notes if note != f"wrote {path}"]
 
-    def _written(self, ending, show=False):
-        path = self._call.folder() / ("figure." + ending)
+    def _written(self, name, show=False):
+        """The text of a file of this name."""
+        path = self._call.folder() / name
         try:
             self.notes = self._render(path, show)
             if show and not self._quiet:
                 _process.say(self.notes)
-            return path.read_bytes()
+            return self._call.result(path.read_text("utf-8"))
         finally:
             path.unlink(missing_ok=True)
 
@@ -43,13 +45,19 @@ class Figure:
     def save(self, path):
         """Writes the figure (.svg, .pdf, .png) or its data (.csv, .json, .npz); returns the path."""
         path = pathlib.Path(os.path.expanduser(os.fspath(path)))
-        self._render(path, show=True)
+        ending = path.suffix.lower()
+        if ending in (".svg", ".csv", ".json"):
+            text = self._svg if ending == ".svg" else self._written(path.name)
+            with replacing(path) as file:
+                file.write(text.encode("utf-8"))
+        else:
+            self._render(path, show=True)
         return path
 
     def data(self):
         """The numbers that the figure shows, as a Table; its facts say how to make the figure again."""
         if self._table is None:
-            self._table = Table.from_json(self._written("json"), self.notes)
+            self._table = Table.from_json(self._written("figure.json"), self.notes)
         return self._table
 
     def _repr_svg_(self):
@@ -77,4 +85,4 @@ def figure(source, tokens=None, tokenizer=None, *, view="head", quiet=False, **o
         memory: batch_index= (which text of a batch), source_tokens= (the encoder's tokens), name= (the model's)
     """
     render = command("render")
-    return Figure(Call(render, [source], {"tokens": tokens, "tokenizer": tokenizer, "view": view, **options}), quiet)
+    return Figure(Call(render, [source], {"tokens": tokens, "tokenizer": tokenizer, "view": view, **options}, "figure()"), quiet)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Finds the program and runs it."""
 import codecs
-import hashlib
+import contextlib
 import json
 import os
 import pathlib
@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from ._errors import HeadlightError
@@ -20,25 +21,22 @@ __version__ = "0.1.0"
 
 # Set by conda, environment modules, PySide and OpenCV for their own libraries, which the program must not load.
 _FOREIGN = ("LD_LIBRARY_PATH", "QT_PLUGIN_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH", "QT_QPA_FONTDIR")
-_HERE = pathlib.Path(__file__).resolve().parent
-_NEXT_TO_PACKAGE = (_HERE / "native" / "bin" / "headlight",  # of a wheel
-                    _HERE.parents[1] / "build" / "release" / "bin" / "headlight")  # of a checkout
+_OF_CHECKOUT = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "bin" / "headlight"
 _SECONDS_TO_STOP = 10
 _SECONDS_BEFORE_BAR = 0.7
 _SECONDS_BETWEEN_STEPS = 0.2
 
 
 def program():
-    """The path of the program: $HEADLIGHT, else the one next to this package, else the one on PATH."""
+    """The path of the program: $HEADLIGHT, else the one that this package's checkout has built, else the one on PATH."""
     named = os.environ.get("HEADLIGHT")
     if named:
         found = shutil.which(os.path.expanduser(named))
         if not found:
             raise HeadlightError(f"HEADLIGHT names no program: {named}. Set it to the path of headlight, or unset it")
         return os.path.abspath(found)
-    for path in _NEXT_TO_PACKAGE:
-        if os.access(path, os.X_OK):
-            return str(path)
+    if os.access(_OF_CHECKOUT, os.X_OK):
+        return str(_OF_CHECKOUT)
     found = shutil.which("headlight")
     if not found:
         raise HeadlightError("The program headlight was not found. Put it on PATH, or set the environment variable HEADLIGHT to its path")
@@ -96,10 +94,13 @@ def _shows_bar():
 
 
 def _open_terminal():
-    """Both ends of a terminal: the program draws its bar on nothing else."""
+    """Both ends of a terminal: the program draws its bar on nothing else. A pipe, without a bar, where there are no terminals."""
     import pty
     import tty
-    ours, its = pty.openpty()
+    try:
+        ours, its = pty.openpty()
+    except OSError:
+        return os.pipe()
     tty.setraw(its)
     return ours, its
 
@@ -117,6 +118,24 @@ def _wait_out(process, seconds):
             process.kill()
 
 
+@contextlib.contextmanager
+def starting(path):
+    """Why a program does not start, as an error."""
+    try:
+        yield
+    except OSError as error:
+        raise HeadlightError(f"{path} cannot be run: {error.strerror or error}") from error
+    except ValueError as error:
+        raise HeadlightError(f"An argument holds a character that no command line can ({error}): only text= takes it") from error
+
+
+def _closed_by(pair, *stacks):
+    """Both ends of a pipe, each closed with its stack."""
+    for descriptor, stack in zip(pair, stacks):
+        stack.callback(os.close, descriptor)
+    return pair
+
+
 def run(words, stdin=None, show=True):
     """Runs `headlight WORDS`; returns its standard output (bytes) and its messages. Ctrl+C stops the work and the program.
 
@@ -124,33 +143,25 @@ def run(words, stdin=None, show=True):
     """
     path = program()
     bar = sys.stderr if show and _shows_bar() else None
-    errors, its_errors = _open_terminal() if bar else os.pipe()
-    out, its_out = os.pipe()
     messages = Messages(bar)
     result = bytearray()
-    with tempfile.TemporaryFile() as typed:
-        typed.write(stdin or b"")
-        typed.seek(0)
+    with contextlib.ExitStack() as ours:
+        ours.callback(messages.end)
+        with contextlib.ExitStack() as its:
+            errors, its_errors = _closed_by(_open_terminal() if bar else os.pipe(), ours, its)
+            out, its_out = _closed_by(os.pipe(), ours, its)
+            with starting(path), tempfile.TemporaryFile() if stdin else open(os.devnull, "rb") as typed:
+                if stdin:
+                    typed.write(stdin)
+                    typed.seek(0)
+                process = subprocess.Popen([path, *words], stdin=typed, stdout=its_out, stderr=its_errors, env=environment(),
+                                           start_new_session=True)  # Ctrl+C reaches it through us alone
         try:
-            process = subprocess.Popen([path, *words], stdin=typed, stdout=its_out, stderr=its_errors, env=environment(),
-                                       start_new_session=True)  # Ctrl+C reaches it through us alone
-        except OSError as error:
-            for descriptor in (out, errors):
-                os.close(descriptor)
-            raise HeadlightError(f"{path} cannot be run: {error.strerror}") from error
-        finally:
-            os.close(its_out)
-            os.close(its_errors)
-    try:
-        _collect(out, errors, result, messages)
-        process.wait()
-    except BaseException:
-        _wait_out(process, _SECONDS_TO_STOP)
-        raise
-    finally:
-        os.close(out)
-        os.close(errors)
-        messages.end()
+            _collect(out, errors, result, messages)
+            process.wait()
+        except BaseException:
+            _wait_out(process, _SECONDS_TO_STOP)
+            raise
     texts = messages.texts()
     if process.returncode < 0:
         name = signal.Signals(-process.returncode).name
@@ -187,40 +198,21 @@ def say(texts):
         print("headlight: " + text, file=sys.stderr)
 
 
-def _cache_file(path):
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    facts = os.stat(path)
-    key = hashlib.sha256(f"{os.path.realpath(path)} {facts.st_size} {facts.st_mtime_ns}".encode()).hexdigest()[:16]
-    return pathlib.Path(base) / "headlight" / f"commands-{__version__}-{key}.json"
-
-
 def _read_description(path):
-    """What the program says of its commands, from a cache: it is the same for the same file."""
-    cached = _cache_file(path)
-    try:
-        return json.loads(cached.read_text("utf-8"))
-    except (OSError, ValueError):
-        pass
+    """What the program says of its commands: half a second, once for a process of Python."""
     other = f"Install the program and the package of the same version (this package is {__version__})"
     try:
-        text, _ = run(["man", "--json"], show=False)
-        described = json.loads(text)
+        described = json.loads(run(["man", "--json"], show=False)[0])
         version = described["version"]
     except (HeadlightError, ValueError, KeyError, TypeError) as error:
         raise HeadlightError(f"{path} does not describe its commands ({error}). {other}") from error
     if version != __version__:
         raise HeadlightError(f"{path} is headlight {version}. {other}")
-    try:
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        written = cached.with_name(f"{cached.name}.{os.getpid()}")
-        written.write_bytes(text)
-        written.replace(cached)
-    except OSError:
-        pass  # a home that cannot be written: ask again next time
     return described
 
 
 _described = {}
+_one_at_a_time = threading.Lock()
 
 
 def description():
@@ -228,7 +220,9 @@ def description():
     path = program()
     facts = os.stat(path)
     key = path, facts.st_mtime_ns, facts.st_size
-    if key not in _described:
-        _described.clear()
-        _described[key] = _read_description(path)
-    return _described[key]
+    with _one_at_a_time:
+        if key not in _described:
+            described = _read_description(path)
+            _described.clear()
+            _described[key] = described
+        return _described[key]

@@ -1,26 +1,34 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What can be looked at: paths, attention in memory, models in memory. Each becomes the words that name it on the command line."""
 import os
+import pathlib
 import re
+import tempfile
 import weakref
 from collections.abc import Mapping
 
 import numpy as np
 
 from ._errors import ArgumentError, HeadlightError
-from ._scratch import Folder
+from ._scratch import Folder, replacing, temporary
 
 SHAPE = "[head, query, key] or [batch, head, query, key]"
 _EAGER = 'load the model with attn_implementation="eager" and call it with output_attentions=True'
 _CACHE_NAME = re.compile(r"^(?:(?P<stack>encoder|decoder)\.)?(?:blocks\.)?(?P<layer>\d+)\.(?P<kind>attn|cross_attn)\.(?:hook_pattern|hook_attn)$")
 
 
-class Prepared:
-    """Words that name a source on the command line, and what has to live as long as they are used."""
+_THREE = '{"encoder_attention": …, "decoder_attention": …, "cross_attention": …}'
 
-    def __init__(self, words, folder=None):
-        self.words = words
-        self.folder = folder
+
+class Prepared:
+    """The word that names a source on the command line, and of one in memory the folder that has to live as long as it is used, what
+    it is called in messages, and the name that stands for its temporary path in results."""
+
+    def __init__(self, word, folder=None, called=None, name=None):
+        self.word, self.folder, self.called, self.name = word, folder, called, name
+
+    def replaced(self, text, name):
+        return text if self.folder is None else text.replace(self.word, name)
 
 
 # ---- arrays
@@ -48,7 +56,9 @@ def _layer(value, layer, batch):
         raise HeadlightError(f"Layer {layer} holds no numbers but {one.dtype.name}: expected attention {SHAPE}")
     if one.ndim == 4:
         one = one[_of_batch(batch, one.shape[0])]
-    if one.ndim != 3:
+    elif one.ndim == 3:
+        _of_batch(batch, 1)
+    else:
         raise HeadlightError(f"The attention of layer {layer} is {list(one.shape)}: expected {SHAPE}")
     return one
 
@@ -70,39 +80,49 @@ def _stack(layers, batch):
     return np.stack(layers)
 
 
-def _of_steps(steps, batch):
-    """What generate() returns, a list of layers for every token, as [layer, head, query, key] of all tokens."""
+def _of_steps(steps, batch, cross):
+    """What generate() returns, a list of layers for every token, as [layer, head, query, key] of all tokens. A step has the queries
+    that are new, or without use_cache those of all tokens so far."""
     stacked = [_stack(step, batch) for step in steps]
+    if cross:
+        return stacked[-1] if stacked[-1].shape[2] > stacked[0].shape[2] else np.concatenate(stacked, axis=2)
     tokens = stacked[-1].shape[-1]
     whole = np.zeros((*stacked[0].shape[:2], tokens, tokens), dtype=stacked[0].dtype)
     at = 0
     for number, step in enumerate(stacked):
         queries, keys = step.shape[-2:]
-        if at + queries != keys:
+        if keys - queries not in (0, at):
             raise HeadlightError(f"The attention of step {number} is {list(step.shape)}: expected {at + queries} keys, those of all tokens so far")
-        whole[:, :, at:keys, :keys] = step
+        whole[:, :, keys - queries:keys, :keys] = step
         at = keys
     return whole
 
 
-def _attention(value, batch):
+def _layers(of_layer):
+    """The layers of {layer: attention} in their order, none of them missing."""
+    missing = [layer for layer in range(len(of_layer)) if layer not in of_layer]
+    if missing:
+        raise HeadlightError(f"Layer {missing[0]} is missing: expected the attention of every layer, or a list, whose layers count from 0")
+    return [of_layer[layer] for layer in range(len(of_layer))]
+
+
+def _attention(value, batch, cross=False):
     """[layer, head, query, key] of an array or a list of layers."""
     if value is None:
         raise HeadlightError(f"There is no attention (None): {_EAGER}")
     if _is_array(value):
         whole = array(value)
+        if whole.dtype.kind not in "fiu":
+            raise HeadlightError(f"The attention holds no numbers but {whole.dtype.name}")
         if whole.ndim == 5:
             return whole[:, _of_batch(batch, whole.shape[1])]
         if whole.ndim not in (3, 4):
             raise HeadlightError(f"The attention is {list(whole.shape)}: expected [layer, head, query, key], [layer, batch, head, query, key] or [head, query, key]")
-        if whole.dtype.kind not in "fiu":
-            raise HeadlightError(f"The attention holds no numbers but {whole.dtype.name}")
+        _of_batch(batch, 1)
         return whole[None] if whole.ndim == 3 else whole
-    if isinstance(value, Mapping):  # of nnsight: {layer: attention}
-        value = [value[layer] for layer in sorted(value)]
-    value = list(value)
+    value = _layers(value) if isinstance(value, Mapping) else list(value)  # nnsight: {layer: attention}
     if value and isinstance(value[0], (list, tuple)):
-        return _of_steps(value, batch)
+        return _of_steps(value, batch, cross)
     return _stack(value, batch)
 
 
@@ -117,11 +137,7 @@ def _of_cache(cache, batch):
     if not found:
         names = ", ".join(str(name) for name in list(cache)[:5])
         raise HeadlightError(f"There is no attention in the mapping: expected blocks.0.attn.hook_pattern and so on, or attention; it has {names or 'nothing'}")
-    for layers in found.values():
-        missing = sorted(set(range(max(layers) + 1)) - set(layers))
-        if missing:
-            raise HeadlightError(f"The cache has no pattern of layer {missing[0]}: expected blocks.L.attn.hook_pattern of every layer")
-    stacks = {kind: _stack([layers[i] for i in sorted(layers)], batch) for kind, layers in found.items()}
+    stacks = {kind: _stack(_layers(layers), batch) for kind, layers in found.items()}
     return stacks.get("own", stacks.get("decoder")), stacks.get("encoder"), stacks.get("cross")
 
 
@@ -152,7 +168,10 @@ def attentions(source, batch):
     if any(known for _, known in found):
         if all(value is None for value, _ in found):
             raise HeadlightError(f"The output has no attentions (None): {_EAGER}")
-        return tuple(None if value is None else _attention(value, batch) for value, _ in found)
+        if _get(source, ("beam_indices",))[0] is not None:
+            raise HeadlightError("The output is of a beam search, whose rows change beams from step to step: run the model on its sequences, "
+                                 "or generate with num_beams=1")
+        return tuple(None if value is None else _attention(value, batch, number == 2) for number, (value, _) in enumerate(found))
     if isinstance(source, Mapping) and source and not all(isinstance(key, (int, np.integer)) for key in source):
         if hasattr(source, "logits") or "logits" in source or "last_hidden_state" in source:
             raise HeadlightError(f"The output has no attentions: {_EAGER}")
@@ -187,7 +206,7 @@ class Tokens:
         if (ids := _input_ids(tokens)) is not None:
             mask = tokens["attention_mask"] if isinstance(tokens, Mapping) and "attention_mask" in tokens else getattr(tokens, "attention_mask", None)
             if mask is not None:
-                self.used = self._row(array(mask), batch, name).astype(bool)
+                self.used = self._numbers(mask, batch, name, "has an attention_mask that is no array of numbers").astype(bool)
             tokens = ids
         tokens = tokens.tolist() if _is_array(tokens) and array(tokens).dtype.kind in "UO" else tokens
         if not _is_array(tokens):
@@ -198,7 +217,14 @@ class Tokens:
         self._take_ids(tokens, tokenizer, batch, name)
 
     @staticmethod
-    def _row(values, batch, name):
+    def _numbers(values, batch, name, otherwise):
+        """The numbers of one text; `otherwise`: what is wrong if they are none."""
+        try:
+            values = array(values)
+        except (TypeError, ValueError):  # rows of unequal length
+            values = np.array(None)
+        if values.dtype.kind not in "biuf" or (values.dtype.kind == "f" and not np.all(values == np.round(values))):
+            raise HeadlightError(f"{name} {otherwise}")
         if values.ndim == 2:
             values = values[_of_batch(batch, values.shape[0])]
         if values.ndim != 1:
@@ -206,12 +232,7 @@ class Tokens:
         return values
 
     def _take_ids(self, tokens, tokenizer, batch, name):
-        try:
-            ids = self._row(array(tokens), batch, name)
-        except (TypeError, ValueError):
-            ids = np.array([None])
-        if ids.dtype.kind not in "fiu" or (ids.dtype.kind == "f" and not np.all(ids == np.round(ids))):
-            raise HeadlightError(f"{name} is neither a list of texts nor one of ids")
+        ids = self._numbers(tokens, batch, name, "is neither a list of texts nor one of ids")
         if tokenizer is None:
             raise HeadlightError(f"{name} is a list of ids: pass tokenizer= as well, or the tokens as texts")
         self.ids = [int(i) for i in ids]
@@ -243,7 +264,7 @@ def _floats(attention):
 def _square(attention, name):
     if attention.shape[2] != attention.shape[3]:
         raise HeadlightError(f"{name} is {list(attention.shape)}: expected as many keys as queries. Cross attention is shown with that of "
-                             "encoder and decoder: pass the whole output, or {\"encoder_attention\": …, \"decoder_attention\": …, \"cross_attention\": …}")
+                             f"encoder and decoder: pass the whole output, or {_THREE}")
 
 
 def _tokens_of(source, name):
@@ -256,16 +277,30 @@ def _tokens_of(source, name):
 
 
 def write(path, source, tokens=None, tokenizer=None, *, source_tokens=None, text=None, batch_index=0, name=None):
-    """Writes attention in memory to an .npz that the program opens (docs/attention-elsewhere.md); see headlight.figure()."""
+    """Writes attention in memory to an .npz that the program opens (docs/attention-elsewhere.md); see headlight.figure(). Returns the path."""
+    arrays = _arrays(source, tokens, tokenizer, source_tokens, text, batch_index, name)
+    path = pathlib.Path(os.path.expanduser(os.fspath(path)))
+    with replacing(path) as file:
+        np.savez(file, **arrays)
+    return path
+
+
+def _arrays(source, tokens, tokenizer, source_tokens, text, batch_index, name):
+    """What the .npz holds."""
     if is_tokenizer(tokens) and tokenizer is None:
         tokens, tokenizer = None, tokens
     own, encoder, cross = attentions(source, batch_index)
+    there = [label for label, attention in (("decoder", own), ("encoder", encoder), ("cross", cross)) if attention is not None]
+    if len(there) == 2 or there == ["cross"]:
+        raise HeadlightError(f"There is {' and '.join(there)} attention alone: pass that of encoder, decoder and cross attention together, as "
+                             f"{_THREE}, or one of encoder and decoder")
+    written = source if tokens is None and isinstance(source, Mapping) else {}  # such as an .npz that was opened
     if tokens is None:
         tokens = _tokens_of(source, "tokens")
     if source_tokens is None:
         source_tokens = _tokens_of(source, "encoder_tokens")
-    arrays = {}
-    if cross is not None and own is not None and encoder is not None:
+    arrays = {key: np.asarray(written[key]) for key in ("ids", "special", "text", "model", "sentence_b_start") if key in written}
+    if cross is not None:
         if tokens is None:
             tokens = _tokens_of(source, "decoder_tokens")
         if tokens is None or source_tokens is None:
@@ -279,8 +314,6 @@ def write(path, source, tokens=None, tokenizer=None, *, source_tokens=None, text
         arrays.update(encoder_tokens=np.array(origin.texts, dtype=str), decoder_tokens=np.array(target.texts, dtype=str))
     else:
         attention, what, given = (own, "attention", tokens) if own is not None else (encoder, "encoder_attention", source_tokens if source_tokens is not None else tokens)
-        if attention is None:
-            attention, what, given = cross, "cross_attention", tokens
         _square(attention, what)
         if given is None:
             raise HeadlightError("Tokens are missing: pass tokens= (texts, or ids with tokenizer=)")
@@ -293,61 +326,74 @@ def write(path, source, tokens=None, tokenizer=None, *, source_tokens=None, text
             special = set(getattr(tokenizer, "all_special_ids", ()))
             if special:
                 arrays["special"] = np.array([i in special for i in known.ids])
-        if text:
-            arrays["text"] = np.array([text])
+    if text:
+        arrays["text"] = np.array([text])
     if name:
         arrays["model"] = np.array([name])
-    np.savez(path, **arrays)
+    return arrays
 
 
 # ---- models in memory
 
-_saved = weakref.WeakKeyDictionary()  # model → (its state, folder)
+_saved = weakref.WeakKeyDictionary()  # model → (its parameters, its tokenizer, folder)
 
 
 def is_model(source):
     return callable(getattr(source, "save_pretrained", None)) and not is_tokenizer(source)
 
 
-def _state(model, tokenizer):
-    """Changes when an optimiser or an assignment changes the weights."""
-    parameters = model.parameters() if hasattr(model, "parameters") else ()
-    return id(tokenizer), tuple((id(p), getattr(p, "_version", 0)) for p in parameters)
+def _parameters(model):
+    """(parameter, version) of each: a version counts what an optimiser or an assignment has changed."""
+
+    def version(parameter):
+        try:
+            return parameter._version
+        except (AttributeError, RuntimeError):  # torch: "Inference tensors do not track version counter"
+            return 0
+
+    return [(weakref.ref(one), version(one)) for one in (model.parameters() if hasattr(model, "parameters") else ())]
+
+
+def _same(before, now):
+    return len(before) == len(now) and all(old() is new() and counted == counts for (old, counted), (new, counts) in zip(before, now))
 
 
 def save_model(model, tokenizer):
-    """The folder with a model in memory: written once, and again after its weights have changed."""
+    """The folder with a model in memory: written once, and again after its weights have changed. The folder goes with its last user."""
     if hasattr(model, "merge_and_unload"):
         raise HeadlightError("The model is an adapter on another one: pass model.merge_and_unload()")
-    state = _state(model, tokenizer)
-    saved = _saved.get(model)
-    if saved and saved[0] == state:
-        return saved[1]
-    release(model)
-    folder = Folder()
-    try:
-        model.save_pretrained(folder.path)
-        if tokenizer is not None:
-            tokenizer.save_pretrained(folder.path)
-    except Exception as error:
-        folder.remove()
-        raise HeadlightError(f"{type(model).__name__}.save_pretrained() failed ({error}): pass the model of transformers itself, or the "
-                             "attention of a run") from error
-    except BaseException:
-        folder.remove()
-        raise
-    _saved[model] = state, folder
+    parameters = _parameters(model)
+    before, known, folder = _saved.get(model, ([], None, None))
+    fits = folder is not None and folder.path.is_dir() and _same(before, parameters) and (tokenizer is None or known is None or known is tokenizer)
+    if fits and (tokenizer is None or tokenizer is known):
+        return folder
+    if not fits:
+        release(model)
+        folder = Folder()
+    for part in (None if fits else model, tokenizer):
+        try:
+            if part is not None:
+                part.save_pretrained(_path_of(model, folder))
+        except Exception as error:
+            raise HeadlightError(f"{type(part).__name__}.save_pretrained() to $TMPDIR ({tempfile.gettempdir()}) failed ({error}): pass the model of "
+                                 "transformers itself, or the attention of a run") from error
+    _saved[model] = parameters, tokenizer, folder
     return folder
 
 
+def _path_of(model, folder):
+    path = folder.path / type(model).__name__  # figures name a model after its folder
+    path.mkdir(exist_ok=True)
+    return path
+
+
 def release(model):
-    """Removes the copy of a model in memory from the disk; the next call writes it again."""
-    if saved := _saved.pop(model, None):
-        saved[1].remove()
+    """Forgets the copy of a model in memory on the disk; the next call writes it again. It is removed with the last figure of it."""
+    _saved.pop(model, None)
 
 
 def prepare(source, tokens=None, tokenizer=None, *, source_tokens=None, text=None, batch_index=0, name=None):
-    """Words that name the source on the command line: a path as it is, anything else in a temporary folder.
+    """The word that names the source on the command line: a path as it is, anything else in a temporary folder.
 
     text: of attention in memory, what its file says; everything else takes it as an option.
     """
@@ -355,22 +401,20 @@ def prepare(source, tokens=None, tokenizer=None, *, source_tokens=None, text=Non
         tokens, tokenizer = None, tokens
     path = isinstance(source, (str, os.PathLike))
     if path or is_model(source):
-        for argument, value in (("tokens", tokens), ("source_tokens", source_tokens), ("name", name)):
+        for argument, value in (("tokens", tokens), ("source_tokens", source_tokens), ("batch_index", batch_index or None), ("name", name)):
             if value is not None:
                 raise ArgumentError(f"{argument}= belongs to attention in memory; a model reads text=")
     if path:
         if tokenizer is not None:
             raise ArgumentError("tokenizer= belongs to what is in memory; a path brings its own")
-        return Prepared([os.path.expanduser(os.fspath(source))])
+        return Prepared(os.path.expanduser(os.fspath(source)))
     if is_model(source):
         if tokenizer is None and text is not None:
             raise ArgumentError("A model in memory needs its tokenizer to read a text: pass tokenizer=, or ids=")
         folder = save_model(source, tokenizer)
-        return Prepared([str(folder.path)], folder)
+        return Prepared(str(_path_of(source, folder)), folder, "the model in memory", type(source).__name__)
+    arrays = _arrays(source, tokens, tokenizer, source_tokens, text, batch_index, name)
     folder = Folder()
-    try:
-        write(folder.path / "attention.npz", source, tokens, tokenizer, source_tokens=source_tokens, text=text, batch_index=batch_index, name=name)
-    except BaseException:
-        folder.remove()
-        raise
-    return Prepared([str(folder.path / "attention.npz")], folder)
+    with temporary("The attention"):
+        np.savez(folder.path / "attention.npz", **arrays)
+    return Prepared(str(folder.path / "attention.npz"), folder, "the attention in memory", "attention.npz")

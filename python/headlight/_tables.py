@@ -12,7 +12,8 @@ def _column(cells):
     """Whole numbers as int64, numbers with gaps as float64 with NaN, truth values as bool, texts as str; else objects."""
     kinds = {type(cell) for cell in cells}
     if kinds == {int}:
-        return np.array(cells, dtype=np.int64)
+        whole = all(-2**63 <= cell < 2**63 for cell in cells)
+        return np.array(cells, dtype=np.int64 if whole else object)
     if kinds == {bool}:
         return np.array(cells, dtype=bool)
     if kinds <= {int, float, type(None)}:

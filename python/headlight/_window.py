@@ -9,8 +9,8 @@ import tempfile
 
 from . import _process
 from ._commands import Call, command
-from ._errors import ArgumentError, HeadlightError
-from ._scratch import Root
+from ._errors import HeadlightError
+from ._scratch import Root, temporary
 
 # Removes the window's files when it is closed, whether or not Python still runs.
 _RUN = 'trap : HUP INT TERM; folder=$1; shift; "$@"; code=$?; rm -rf -- "$folder"; exit $code'
@@ -42,11 +42,10 @@ class Window:
 
 def _copy(source, folder):
     """Files in memory's temporary folder outlive it in the window's: linked, not copied."""
+    target = folder / source.name
     if source.is_dir():
-        shutil.copytree(source, folder, copy_function=_link, dirs_exist_ok=True)
-        return folder
-    _link(source, folder / source.name)
-    return folder / source.name
+        return shutil.copytree(source, target, copy_function=_link)
+    return _link(source, target)
 
 
 def _link(source, target):
@@ -60,13 +59,18 @@ def _link(source, target):
 def _start(words, folder, lock):
     path = _process.program()
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(["sh", "-c", _RUN, "sh", str(folder), path, *words], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=errors, env=_process.environment(), start_new_session=True, pass_fds=(lock,))
-        with process.stdout as out:
-            announced = out.readline()
-        if announced:
-            return Window(process)
-        process.wait()
+        with _process.starting(path):
+            process = subprocess.Popen(["sh", "-c", _RUN, "sh", str(folder), path, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=errors, env=_process.environment(), start_new_session=True, pass_fds=(lock,))
+        try:
+            with process.stdout as out:
+                if out.readline():  # it announces that it is there
+                    return Window(process)
+            process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            raise
         errors.seek(0)
         messages = _process.Messages()
         messages.feed(errors.read().decode("utf-8", "replace"))
@@ -83,21 +87,23 @@ def show(source=None, tokens=None, tokenizer=None, **options):
         text=, pair=, view=, layer=, heads=, query=, key=, attention= and what else `headlight open` takes
     """
     opening = command("open")
-    if options.pop("out", None) is not None:
-        raise ArgumentError("show has no argument out; figure(…).save(path) writes a file")
-    call = Call(opening, [] if source is None else [source], {"tokens": tokens, "tokenizer": tokenizer, **options})
-    root = Root()
+    call = Call(opening, [] if source is None else [source], {"tokens": tokens, "tokenizer": tokenizer, **options}, "show()")
+    with temporary("What is in memory"):
+        root = Root()
     try:
         words = list(call.words)
-        if call.prepared is not None and call.prepared.folder is not None:
-            words[0] = str(_copy(pathlib.Path(words[0]), root.path))
-        if call.stdin is not None:
-            text = root.path / "text.txt"
-            text.write_bytes(call.stdin)
-            words[words.index("--text=-")] = f"--text-file={text}"
+        with temporary("What is in memory"):
+            if call.prepared is not None and call.prepared.folder is not None:
+                words[0] = str(_copy(pathlib.Path(words[0]), root.path))
+            if call.stdin is not None:
+                text = root.path / "text.txt"
+                text.write_bytes(call.stdin)
+                words[words.index("--text=-")] = f"--text-file={text}"
         return _start(["open", *words, "--announce"], root.path, root.lock)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(root.path, ignore_errors=True)
+        if isinstance(error, HeadlightError) and call.prepared is not None and call.prepared.folder is not None:
+            raise HeadlightError(str(error).replace(words[0], call.prepared.called)) from None
         raise
     finally:
         root.close()

@@ -4,9 +4,12 @@ with the same members."""
 import contextlib
 import os
 import pathlib
+import signal
 import stat
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -59,6 +62,21 @@ class Case(unittest.TestCase):
             yield
         for part in parts:
             self.assertIn(part, str(caught.exception))
+
+    def interrupted(self, path, call):
+        """Ctrl+C reaches Python during the call, once the imitated program at `path` has written its file .started."""
+
+        def interrupt():
+            until = time.monotonic() + 60
+            while not path.with_name(path.name + ".started").exists() and time.monotonic() < until:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt, daemon=True)
+        thread.start()
+        with self.assertRaises(KeyboardInterrupt):
+            call()
+        thread.join(60)
 
     @contextlib.contextmanager
     def no_program(self):

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How the program is found, run, stopped and listened to."""
+import concurrent.futures
 import io
-import json
 import os
-import pathlib
-import signal
+import pty
 import sys
-import threading
-import time
 import unittest
 
 from support import Case, headlight, _process
@@ -27,8 +24,8 @@ class Found(Case):
 
     def test_without_any_the_error_says_what_to_set(self):
         self.set_environment(HEADLIGHT=None, PATH=self.folder)
-        beside, _process._NEXT_TO_PACKAGE = _process._NEXT_TO_PACKAGE, ()
-        self.addCleanup(setattr, _process, "_NEXT_TO_PACKAGE", beside)
+        before, _process._OF_CHECKOUT = _process._OF_CHECKOUT, self.folder / "nowhere"
+        self.addCleanup(setattr, _process, "_OF_CHECKOUT", before)
         with self.raises("was not found", "PATH", "HEADLIGHT"):
             headlight.program()
         path = self.imitate("")
@@ -46,27 +43,16 @@ class Found(Case):
         with self.raises("does not describe", "Unknown option --json", "same version"):
             headlight.lens
 
-    def test_its_description_is_cached_until_the_file_changes(self):
+    def test_it_is_asked_once_by_all_threads_until_the_file_changes(self):
         path = self.imitate(DESCRIBES % headlight.__version__)
         calls = path.with_name("headlight.calls")
-        for _ in range(2):
-            _process._described.clear()
-            self.assertEqual(_process.description()["version"], headlight.__version__)
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            for described in threads.map(lambda _: _process.description(), range(8)):
+                self.assertEqual(described["version"], headlight.__version__)
         self.assertEqual(calls.read_text().count("called"), 1)
         self.imitate(DESCRIBES % headlight.__version__ + "# rebuilt\n")
         _process.description()
         self.assertEqual(calls.read_text().count("called"), 2)
-
-    def test_a_broken_cache_is_written_again(self):
-        path = self.imitate(DESCRIBES % headlight.__version__)
-        _process._described.clear()
-        _process.description()
-        (cached,) = (self.folder / "cache" / "headlight").iterdir()
-        cached.write_text("{")
-        _process._described.clear()
-        _process.description()
-        self.assertEqual(json.loads(cached.read_text())["version"], headlight.__version__)
-        self.assertEqual(path.with_name("headlight.calls").read_text().count("called"), 2)
 
 
 class Running(Case):
@@ -98,39 +84,43 @@ class Running(Case):
         self.assertEqual(_process.run([], data)[0], data)
 
     def test_an_interrupt_stops_the_work_first(self):
-        self.imitate('trap \'echo > "$0.stopped"; exit 130\' INT\necho > "$0.started"\nwhile :; do sleep 0.01; done\n')
-        program = os.environ["HEADLIGHT"]
-
-        def interrupt():
-            while not os.path.exists(program + ".started"):
-                time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        thread = threading.Thread(target=interrupt)
-        thread.start()
-        with self.assertRaises(KeyboardInterrupt):
-            _process.run([])
-        thread.join()
-        self.assertTrue(os.path.exists(program + ".stopped"))
+        path = self.imitate('trap \'echo > "$0.stopped"; exit 130\' INT\necho > "$0.started"\nwhile :; do sleep 0.01; done\n')
+        self.interrupted(path, lambda: _process.run([]))
+        self.assertTrue(path.with_name("headlight.stopped").exists())
 
     def test_one_that_does_not_stop_is_ended(self):
-        self.imitate('trap "" INT\necho $$ > "$0.new"; mv "$0.new" "$0.started"\nwhile :; do sleep 0.01; done\n')
-        program = os.environ["HEADLIGHT"]
+        path = self.imitate('trap "" INT\necho $$ > "$0.new"; mv "$0.new" "$0.started"\nwhile :; do sleep 0.01; done\n')
         patience, _process._SECONDS_TO_STOP = _process._SECONDS_TO_STOP, 0.1
         self.addCleanup(setattr, _process, "_SECONDS_TO_STOP", patience)
-
-        def interrupt():
-            while not os.path.exists(program + ".started"):
-                time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        thread = threading.Thread(target=interrupt)
-        thread.start()
-        with self.assertRaises(KeyboardInterrupt):
-            _process.run([])
-        thread.join()
+        self.interrupted(path, lambda: _process.run([]))
         with self.assertRaises(ProcessLookupError):
-            os.kill(int(pathlib.Path(program + ".started").read_text()), 0)
+            os.kill(int(path.with_name("headlight.started").read_text()), 0)
+
+    def test_what_does_not_start_leaves_no_descriptors(self):
+        self.imitate("")
+        before = len(os.listdir("/proc/self/fd"))
+        with self.raises("An argument holds a character", "null byte"):
+            _process.run(["a\0b"])
+        with self.raises("cannot be run", "Argument list too long"):
+            _process.run(["a" * 1_000_000])
+        self.imitate("")
+        (self.folder / "bin" / "headlight").write_bytes(b"\x7fELF no program")
+        with self.raises("cannot be run", "format"):
+            _process.run([])
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_a_machine_without_terminals_has_no_bar(self):
+        self.imitate('[ -t 2 ] || echo "headlight: a pipe" >&2\n')
+        before = sys.stderr, pty.openpty
+
+        def no_terminals():
+            raise OSError("out of pty devices")
+
+        sys.stderr, pty.openpty = Terminal(self.folder / "seen"), no_terminals
+        try:
+            self.assertEqual(_process.run([])[1], ["a pipe"])
+        finally:
+            sys.stderr, pty.openpty = before
 
 
 class Terminal(io.StringIO):

@@ -100,8 +100,10 @@ class Answers(Case):
             np.testing.assert_array_equal(by_ids["logit"], by_text["logit"])
             many = headlight.heads(MODEL, texts=[SENTENCE, "One two one two."])
             self.assertEqual(len(many), len(edited))
-        with self.raises("text 0 has a line break", kind=TypeError):
-            headlight.heads(MODEL, texts=["a\nb"])
+            pairs = [{"clean": f"The doctor asked the{more}", "corrupt": f"The nurse asked the{more}", "answer": " nurse", "wrong": " doctor"}
+                     for more in ("", " old")]
+            swept = headlight.sweep(MODEL, pairs=pairs, layers=[4])
+            self.assertEqual(len(swept), 8)
         with self.raises("True or False", kind=TypeError):
             headlight.why(MODEL, text=SENTENCE, check="yes")
         with self.raises("takes a value", kind=TypeError):
@@ -111,6 +113,9 @@ class Answers(Case):
         for text in ("-", "--layer", "a" * 10):
             tokens = headlight.tokenize(MODEL, text=text)["tokens"]
             self.assertEqual("".join(tokens[1:]).replace("Ġ", ""), text)
+        # More ids than the command line takes.
+        line = _commands.command("trace").by_name()["ids"].words([123_456] * 20_000, lambda: self.folder)[0]
+        self.assertEqual(pathlib.Path(line.split("=", 1)[1]).read_text().count("123456"), 20_000)
         long = "the doctor " * 20_000
         self.assertGreater(len(headlight.tokenize(MODEL, text=long)["ids"]), 39_999)
 
@@ -133,7 +138,7 @@ class Answers(Case):
 
     def test_a_corpus(self):
         with contextlib.redirect_stderr(io.StringIO()):
-            store = headlight.corpus(MODEL, texts=["The doctor asked the nurse.", "One two one two one two."], out=self.folder / "store")
+            store = headlight.corpus(MODEL, texts=["The doctor asked the nurse.", {"text": "One two one two one two."}], out=self.folder / "store")
             self.assertEqual(headlight.corpus.info(store)["texts"], 2)
             heads = headlight.corpus.heads(store)
             self.assertEqual(len(set(zip(heads["layer"], heads["head"]))), 48)
@@ -153,7 +158,9 @@ class Answers(Case):
 
 class Notebook(Case):
     def test_its_cells_run_and_show_what_they_showed(self):
-        cells = json.loads((ROOT / "docs" / "notebook.ipynb").read_text("utf-8"))["cells"]
+        file = (ROOT / "docs" / "notebook.ipynb").read_text("utf-8")
+        self.assertFalse("headlight-python-" in file)
+        cells = json.loads(file)["cells"]
         names = {}
         shown = 0
         for cell in cells:
@@ -167,13 +174,9 @@ class Notebook(Case):
                     continue
                 value = eval(compile(ast.Expression(last.value), "notebook", "eval"), names)
             (output,) = cell["outputs"]
+            self.assertEqual(repr(value), "".join(output["data"]["text/plain"]))
             if "image/svg+xml" in output["data"]:
                 self.assertIn("</svg>", value._repr_svg_())
-            elif isinstance(value, headlight.Table):
-                header = "".join(output["data"]["text/plain"]).split("\n")[0]
-                self.assertEqual(value.columns, header.split())
-            else:
-                self.assertEqual(repr(value), "".join(output["data"]["text/plain"]))
             shown += 1
         self.assertGreaterEqual(shown, 6)
 
@@ -190,6 +193,19 @@ class Figures(Case):
         self.assertEqual(figure.save(self.folder / "x.svg").read_text(), figure.svg)
         self.assertEqual(figure.save(str(self.folder / "x.pdf")).read_bytes()[:5], b"%PDF-")
         self.assertEqual(figure.save(self.folder / "x.png").read_bytes()[1:4], b"PNG")
+        with np.load(figure.save(self.folder / "x.npz")) as arrays:
+            np.testing.assert_allclose(arrays["weights"].reshape(4, 4), a[1, 1], atol=1e-7)
+        self.assertEqual(len(headlight.Table.from_json(figure.save(self.folder / "x.json").read_text())), len(data))
+        self.assertIn("query", figure.save(self.folder / "x.csv").read_text())
+        # What makes it again names a file, not the temporary one.
+        for ending in ("svg", "json", "csv"):
+            content = (self.folder / ("x." + ending)).read_text()
+            self.assertIn("headlight render attention.npz", content)
+            self.assertNotIn("headlight-python-", content)
+        self.assertIn("headlight render attention.npz", data.facts["command"])
+        self.assertIn("&quot;mine&quot;", headlight.figure(a, list("abcd"), name="mine").svg)
+        with self.raises("nowhere/x.svg cannot be written"):
+            figure.save(self.folder / "nowhere" / "x.svg")
         self.assertIn("the attention in memory", repr(figure))
         with self.raises("needs more than attention patterns", "patterns, and the file holds no model", "the attention in memory"):
             headlight.figure(a, list("abcd"), view="lens")
@@ -205,43 +221,107 @@ class Figures(Case):
         for target, source, weight in zip(data["target"], data["source"], data["weight"]):
             self.assertAlmostEqual(weight, output["cross_attentions"][1][0, target, source], places=6)
 
-    def test_of_a_model_in_memory(self):
-        class Parameter:
-            _version = 0
 
-        class Model:
-            """As those of transformers: it can only save itself."""
+class Parameter:
+    _version = 0
 
-            def __init__(self):
-                self.saved = 0
-                self.parameter = Parameter()
 
-            def parameters(self):
-                return iter([self.parameter])
+class InferenceParameter:
+    @property
+    def _version(self):
+        raise RuntimeError("Inference tensors do not track version counter.")
 
-            def save_pretrained(self, folder):
-                self.saved += 1
-                for name in ("config.json", "model.safetensors"):
-                    shutil.copy(NOVELLA / name, folder)
 
-        model, tokenizer = Model(), Tokenizer()
-        figure = headlight.figure(model, tokenizer, text=SENTENCE, view="lens")
+class Model:
+    """As those of transformers: it can only save itself."""
+
+    def __init__(self, parameter=None):
+        self.saved = 0
+        self.parameter = parameter or Parameter()
+
+    def parameters(self):
+        return iter([self.parameter])
+
+    def save_pretrained(self, folder):
+        self.saved += 1
+        for name in ("config.json", "model.safetensors"):
+            shutil.copy(NOVELLA / name, folder)
+
+
+class ModelsInMemory(Case):
+    def folder_of(self, model):
+        return headlight._sources._saved[model][2].path
+
+    def test_a_figure(self):
+        model = Model()
+        figure = headlight.figure(model, Tokenizer(), text=SENTENCE, view="lens")
         expected = headlight.figure(MODEL, text=SENTENCE, view="lens")
         np.testing.assert_array_equal(figure.data()[figure.data().columns[-1]], expected.data()[expected.data().columns[-1]])
-        self.assertGreater(len(headlight.predictions(model, tokenizer, text=SENTENCE)), 8)
+        self.assertIn("headlight render Model ", figure.data().facts["command"])
+        self.assertEqual(figure.data().facts["model"], "Model")
+        self.assertNotIn("headlight-python-", figure.svg)
+        folder = self.folder_of(model)
+        del model
+        gc.collect()
+        self.assertTrue(folder.exists(), "the figure uses it")
+        del figure
+        gc.collect()
+        self.assertFalse(folder.exists())
+
+    def test_it_is_written_once_until_its_weights_change(self):
+        model, tokenizer = Model(), Tokenizer()
+        ids = headlight.tokenize(model, tokenizer, text=SENTENCE)["ids"]
+        figure = headlight.figure(model, tokenizer, ids=ids)
+        headlight.lens(model, ids=ids)
         self.assertEqual(model.saved, 1)
+        first = self.folder_of(model)
         model.parameter._version += 1  # an optimiser's step
         headlight.predictions(model, tokenizer, text=SENTENCE)
         self.assertEqual(model.saved, 2)
-        folder = headlight._sources._saved[model][1].path
-        self.assertTrue(folder.exists())
+        self.assertNotEqual(self.folder_of(model), first)
+        self.assertEqual(figure.save(self.folder / "x.pdf").read_bytes()[:5], b"%PDF-")
+        model.parameter = Parameter()
+        headlight.predictions(model, tokenizer, text=SENTENCE)
+        self.assertEqual(model.saved, 3)
+        shutil.rmtree(self.folder_of(model))  # as a cleaner of the temporary folder does
+        headlight.predictions(model, tokenizer, text=SENTENCE)
+        self.assertEqual(model.saved, 4)
+        headlight.predictions(model, Tokenizer(), text=SENTENCE)
+        self.assertEqual(model.saved, 5, "another tokenizer")
+
+    def test_a_tokenizer_that_comes_later_is_added(self):
+        model = Model(InferenceParameter())
+        self.assertEqual(headlight.info(model)["config"]["n_layers"], 6)
         with self.raises("tokenizer="):
             headlight.lens(model, text=SENTENCE)
-        headlight.lens(model, tokenizer, text=SENTENCE)
-        folder = headlight._sources._saved[model][1].path
-        del model, figure
+        self.assertGreater(len(headlight.lens(model, Tokenizer(), text=SENTENCE)), 8)
+        self.assertEqual(model.saved, 1)
+
+    def test_release(self):
+        model = Model()
+        headlight.info(model)
+        folder = self.folder_of(model)
+        headlight.release(model)
         gc.collect()
         self.assertFalse(folder.exists())
+        headlight.release(model)
+        headlight.info(model)
+        self.assertEqual(model.saved, 2)
+
+    def test_what_cannot_be_written_is_refused(self):
+        class Adapter(Model):
+            def merge_and_unload(self):
+                raise AssertionError("the model itself does not change")
+
+        with self.raises("adapter", "merge_and_unload()"):
+            headlight.info(Adapter())
+
+        class Quantised(Model):
+            def save_pretrained(self, folder):
+                raise NotImplementedError("not in 4 bits")
+
+        with self.raises("Quantised.save_pretrained()", "$TMPDIR", "not in 4 bits"):
+            headlight.info(Quantised())
 
 
 class Temporary(Case):
@@ -274,9 +354,23 @@ class Temporary(Case):
         running.communicate("\n")
         self.assertEqual(list(temporary.iterdir()), [])
 
+    def test_what_a_cleaner_has_removed_is_made_again(self):
+        code = self.CODE + "import shutil; shutil.rmtree(f._call.prepared.folder.path.parent); " + self.CODE
+        self.assertEqual(self.python(code)[1].communicate()[0], "drawn\ndrawn\n")
+
+    def test_threads_share_one_folder(self):
+        code = ("import concurrent.futures, headlight._scratch as s; p = concurrent.futures.ThreadPoolExecutor(); "
+                "print(len({f.path.parent for f in p.map(lambda _: s.Folder(), range(50))}))")
+        self.assertEqual(self.python(code)[1].communicate()[0], "1\n")
+
+    def test_a_folder_that_cannot_be_written_is_named(self):
+        code = "import headlight, support, tempfile; tempfile.tempdir = '/nowhere'; headlight.figure(support.patterns(2, 2, 3, 3), list('abc'))"
+        process = self.python(code, stderr=subprocess.PIPE)[1]
+        self.assertIn("cannot be written to /nowhere (No such file or directory): start Python with $TMPDIR", process.communicate()[1])
+
     def test_a_figure_takes_its_file_along(self):
         figure = headlight.figure(patterns(2, 2, 3, 3), list("abc"), quiet=True)
-        file = pathlib.Path(figure._call.words[0])
+        file = pathlib.Path(figure._call.prepared.word)
         self.assertTrue(file.exists())
         del figure
         gc.collect()
@@ -318,9 +412,44 @@ class WindowOpens(Case):
             time.sleep(0.02)
         self.assertFalse(os.path.exists(folder))
 
+    def imitated(self, then):
+        """A window that writes its arguments."""
+        real = headlight.program()
+        return self.imitate(f'[ "$1" != man ] || exec "{real}" "$@"\nprintf "%s\\n" "$@" > "$0.started"\n{then}\n')
+
+    def test_its_arguments(self):
+        path = self.imitated("echo there\nsleep 60 & wait")
+        long = "the doctor " * 20_000
+        window = headlight.show(Model(), Tokenizer(), text=long, view="head", layer=1, heads=[1, 2], query=3, key=0)
+        name, model, *words, announce = path.with_name("headlight.started").read_text().splitlines()
+        self.assertEqual((name, announce), ("open", "--announce"))
+        self.assertEqual(sorted(one.name for one in pathlib.Path(model).iterdir()),
+                         ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"])
+        (file,) = [word.split("=", 1)[1] for word in words if word.startswith("--text-file=")]
+        self.assertEqual(pathlib.Path(file).read_text(), long)
+        self.assertLessEqual({"--view=head", "--layer=1", "--heads=1,2", "--key=0"}, set(words))
+        self.assertTrue({"--query=3", "--position=3"} & set(words))
+        window.close()
+        self.assertFalse(pathlib.Path(file).exists())
+
+    def test_its_errors_name_no_temporary_file(self):
+        self.imitated('echo "headlight open: Broken file: $2" >&2; exit 1')
+        with self.assertRaises(headlight.HeadlightError) as caught:
+            headlight.show(patterns(2, 2, 3, 3), list("abc"))
+        self.assertEqual(str(caught.exception), "Broken file: the attention in memory")
+
+    def test_an_interrupt_leaves_neither_it_nor_its_files(self):
+        path = self.imitated("sleep 60 & wait")
+        self.interrupted(path, lambda: headlight.show(patterns(2, 2, 3, 3), list("abc")))
+        file = pathlib.Path(path.with_name("headlight.started").read_text().splitlines()[1])
+        self.assertEqual(file.name, "attention.npz")
+        self.assertFalse(file.parent.exists())
+
     def test_errors_come_before_it(self):
         with self.raises("No such model"):
             headlight.show("nowhere")
+        with self.raises("An argument holds a character"):
+            headlight.show(MODEL, view="a\0b")
         with self.raises("is not one of", "did you mean"):
             headlight.show(MODEL, view="hed")
         self.set_environment(QT_QPA_PLATFORM=None, DISPLAY=None, WAYLAND_DISPLAY=None)
@@ -339,6 +468,8 @@ class Tables(Case):
         self.assertEqual(table.more, {"more": [1]})
         first = next(iter(table))
         self.assertEqual((first["a"], first["c"], first["e"]), (1, "x", True))
+        large = headlight.Table(["seed"], [[2**63], [1]])["seed"]
+        self.assertEqual((large.dtype.kind, large[0]), ("O", 2**63))
         with self.assertRaisesRegex(KeyError, "the columns are a, b"):
             table["z"]
 
