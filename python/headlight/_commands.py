@@ -107,7 +107,7 @@ class Option:
             return repr(float(value))
         if isinstance(value, (str, int, np.integer)) and not isinstance(value, bool):
             return str(value)
-        raise ArgumentError(f"{self.names[0]} is a {type(value).__name__}: expected a text, a number or a path; only the first argument may be "
+        raise ArgumentError(f"{self.names[0]}= is of type {type(value).__name__}: expected a text, a number or a path; only the first argument may be "
                             "in memory")
 
 
@@ -207,6 +207,8 @@ class Call:
             for i, (argument, value) in enumerate(zip(command.arguments, args[:positional])):
                 words.append(self._source(value, own, kwargs) if i == 0 and command.takes_model else argument.word(value))
             for name, value in kwargs.items():
+                if name not in by_name:
+                    raise ArgumentError(f"{label}: {name}= belongs to a source in memory, which is the first argument")
                 words += self._option(by_name[name], value)
         except BaseException:
             self.remove()

@@ -50,7 +50,7 @@ class Root:
     """A folder under the system's temporary one, and the file descriptor that keeps its lock."""
 
     def __init__(self):
-        unlocked = pathlib.Path(tempfile.mkdtemp(prefix=_UNLOCKED))
+        unlocked = pathlib.Path(tempfile.mkdtemp(prefix=_UNLOCKED)).resolve()
         self.lock = os.open(unlocked, _FOLDER)
         with contextlib.suppress(OSError):  # a file system without locks: nobody will get this one and remove the folder
             fcntl.flock(self.lock, fcntl.LOCK_EX)

@@ -109,13 +109,23 @@ class Answers(Case):
         with self.raises("takes a value", kind=TypeError):
             headlight.why(MODEL, text=SENTENCE, layer=True)
 
+    def test_lists_for_files(self):
+        def words(command, option, value):
+            found = _commands.command(command).by_name()[option].words(value, lambda: self.folder)
+            return found, [pathlib.Path(word.split("=", 1)[1]).read_text() for word in found if os.path.exists(word.split("=", 1)[1])]
+
+        self.assertEqual(words("sweep", "over", ["a", 5])[1], ["a\n5\n"])
+        self.assertEqual(words("map", "texts", ["ä", {"text": "b", "label": 1}])[1], ['{"text": "ä"}\n{"text": "b", "label": 1}\n'])
+        self.assertEqual(words("check-tasks", "minimal_pairs", ["x.jsonl", "y"])[0], ["--minimal-pairs=x.jsonl", "--minimal-pairs=y"])
+        self.assertEqual(words("check-tasks", "minimal_pairs", [{"sentence_good": "a"}])[1], ['{"sentence_good": "a"}\n'])
+        self.assertEqual(words("trace", "ids", [1, 2])[0], ["--ids=1,2"])
+        many = [123_456] * 20_000  # more than the command line takes
+        self.assertEqual(words("trace", "ids", many)[1][0].split(","), [str(one) for one in many[:-1]] + ["123456\n"])
+
     def test_texts_that_the_command_line_would_read_otherwise(self):
         for text in ("-", "--layer", "a" * 10):
             tokens = headlight.tokenize(MODEL, text=text)["tokens"]
             self.assertEqual("".join(tokens[1:]).replace("Ġ", ""), text)
-        # More ids than the command line takes.
-        line = _commands.command("trace").by_name()["ids"].words([123_456] * 20_000, lambda: self.folder)[0]
-        self.assertEqual(pathlib.Path(line.split("=", 1)[1]).read_text().count("123456"), 20_000)
         long = "the doctor " * 20_000
         self.assertGreater(len(headlight.tokenize(MODEL, text=long)["ids"]), 39_999)
 

@@ -250,8 +250,10 @@ class Refused(Case):
             for call in (headlight.figure, headlight.show):
                 with self.raises("has no argument out", "figure(…).save(path)", kind=TypeError):
                     call(patterns(1, 1, 3, 3), list("abc"), out="x.svg")
-            with self.raises("other is a object", "in memory", kind=TypeError):
+            with self.raises("other= is of type object", "in memory", kind=TypeError):
                 headlight.compare("novella-7m", text="a", other=object())
+            with self.raises("tokens=", "first argument", kind=TypeError):
+                headlight.show(tokens=list("abc"))
             with self.raises("text 0", "line break", kind=TypeError):
                 headlight.heads("novella-7m", texts=["a\nb"])
 
