@@ -69,6 +69,7 @@ MainWindow::~MainWindow() {
     // Jobs deliver into parts of this window, which use the document: end the jobs first, then delete the parts.
     jobs_->disconnect();
     jobs_->cancel_all();
+    history_->stack().disconnect(this);  // it is emptied when the actions that show it are gone
     delete takeCentralWidget();
 }
 
@@ -232,10 +233,7 @@ void MainWindow::connect_parts() {
     connect(&prompt_bar_->edit_button(), &QPushButton::clicked, &action(Command::edits), &QAction::trigger);
     connect(&model_page_->pane(), &ViewPane::figure_changed, this, &MainWindow::refresh_actions);
     connect(&model_page_->pane().canvas(), &FigureCanvas::pointed_at, status_, &StatusStrip::point_at);
-    connect(inspector_, &Inspector::why_asked, this, [this](HeadId head, Position query, Position key) {
-        document_->selection().pin_pair(head, query, key);  // the program's own pins are no question
-        show_view(view_of_a_weight());
-    });
+    connect(inspector_, &Inspector::why_asked, this, [this] { show_view(view_of_a_weight()); });
     connect(tools_, &ToolRow::view_asked, this, &MainWindow::show_view);
     connect(&tools_->side(), &SideSwitch::end_asked, this,
             [this] { action(document_->options().other.on ? Command::compare_stop : Command::edits_switch).trigger(); });

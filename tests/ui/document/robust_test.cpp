@@ -159,6 +159,20 @@ TEST_F(WindowTest, AClosedSideKeepsNoOldRun) {
     EXPECT_TRUE(wait_for([&] { return before.expired(); }));
 }
 
+/// The steps are emptied when what shows them is gone.
+TEST_F(WindowTest, AClosedWindowHearsNoMoreOfItsSteps) {
+    auto other = std::make_unique<MainWindow>();
+    ASSERT_TRUE(opened_in(*other, QStringLiteral("novella-7m")));
+    other->document().edit_options([](ViewOptions& o) { o.pattern.merge_words = true; });
+    ASSERT_TRUE(wait_for([&] { return other->jobs().idle(); }));
+    ASSERT_TRUE(other->history().stack().canUndo());
+    other->document().set_modified(false);
+    int told = 0;
+    QObject::connect(&other->action(Command::undo), &QAction::changed, [&] { ++told; });
+    other.reset();
+    EXPECT_EQ(told, 0);
+}
+
 TEST_F(WindowTest, ThePreviewOfAnExportDoesNotStopTheOtherSide) {
     window.document().set_views({"head", "model", true});
     ASSERT_TRUE(settle());

@@ -44,7 +44,7 @@ public:
 Q_SIGNALS:
     void shown();
     /// The pinned weight, explained part by part.
-    void why_asked(HeadId, Position query, Position key);
+    void why_asked();
 
 protected:
     void resizeEvent(QResizeEvent*) override;

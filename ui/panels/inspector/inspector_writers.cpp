@@ -138,8 +138,10 @@ void Inspector::show_writers(const Writers& writers) {
     }
     QPushButton* open = link_button(QStringLiteral("open Why"));
     open->setToolTip(QStringLiteral("All parts of this weight, pair by pair"));
-    connect(open, &QPushButton::clicked, this,
-            [this, head = asked_->head, query = *asked_->query, key = *asked_->key] { Q_EMIT why_asked(head, query, key); });
+    connect(open, &QPushButton::clicked, this, [this, head = asked_->head, query = *asked_->query, key = *asked_->key] {
+        document_.selection().pin_pair(head, query, key);  // what the program has pinned is no question
+        Q_EMIT why_asked();
+    });
     auto* foot = new QWidget;
     auto* row = new_row(foot, {0, 0, 0, 0});
     row->addWidget(open);
