@@ -85,7 +85,7 @@ def make_resampled(pictures, out):
 
 
 # What google/vit-base-patch16-224, facebook/deit-base-distilled-patch16-224, openai/clip-vit-base-patch32, facebook/dinov2-base,
-# google/siglip-base-patch16-224 and facebook/dinov3-vitb16-pretrain-lvd1689m have beside them.
+# google/siglip-base-patch16-224 and facebook/dinov3-vitb16-pretrain-lvd1689m have in their folders.
 PREPROCESSORS = {
     "vit": dict(do_normalize=True, do_resize=True, image_mean=[0.5, 0.5, 0.5], image_std=[0.5, 0.5, 0.5], size=224,
                 image_processor_type="ViTImageProcessor"),
