@@ -91,8 +91,8 @@ void ModelArgument::add(Definition& definition) {
              "local Hugging Face cache (gpt2, org/name)",
              " ", ValueKind::model)
         ->required();
-    CLI::Option* which =
-        definition.app->add_option("--tower", tower, "of a CLIP folder: which of its two models (default: text)");
+    CLI::Option* which = definition.app->add_option(
+        "--tower", tower, "of a CLIP or SigLIP folder: which of its two models (default: text; SigLIP: vision)");
     definition.restrict_to(which, {std::string(model::kTextTower), std::string(model::kVisionTower)});
 }
 

@@ -120,8 +120,10 @@ at::Tensor unembedding_columns(const Model::Internals&, std::int64_t first, std:
 /// R of every head with R R^T = W_O W_O^T, so that |x W_O| = |x R| for any x [d_head] at the cost of d_head instead of d_model:
 /// [head, d_head, d_head] float32 on the CPU. Made once for a layer, in float64.
 at::Tensor length_factors(const Model::Internals&, Layer);
-/// The bias of a score by distance in a text of so many tokens, as AttentionInput takes it: [head, 2 tokens - 1].
-at::Tensor relative_bias(const Model::Internals&, Layer, std::int64_t tokens);
+/// Rows of the tables of biases for the distances in a text of so many tokens: [2 tokens - 1], on the model's device.
+at::Tensor distance_buckets(const Model::Internals&, std::int64_t tokens);
+/// The bias of a score by distance, as AttentionInput takes it: [head, 2 tokens - 1].
+at::Tensor relative_bias(const Model::Internals&, Layer, const at::Tensor& buckets);
 
 enum class QkvPart { q, k, v };
 /// W_Q, W_K or W_V with its bias, whatever the layout: [d_model, heads * d_head]. A copy for BLOOM's interleaved matrix.

@@ -60,12 +60,11 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
     };
     counts["embedding"] = by_token(m.embed) + n(m.token_type_embed) + linear(m.embed_projection) + linear(m.patch) +
                           n(m.class_embed) + n(m.distill_embed) + n(m.register_embed);
-    // Of positions that are fitted to a picture, too.
+    // Counts the file's table, also where it is interpolated to the picture.
     const ModelConfig& c = m.config;
-    const std::int64_t patches = c.table_side > 0 ? c.table_side * c.table_side : patch_rows(c) * patch_columns(c);
     const bool fitted = m.pos_embed.defined() && (c.table_side > 0 || c.registers > 0);
     counts["positions"] = (c.sinusoidal ? 0
-                           : fitted     ? (1 + patches) * c.d_model
+                           : fitted     ? (1 + table_patches(c)) * c.d_model
                                         : n(m.pos_embed)) +
                           n(m.relative_bias) + n(m.relative_embed);
     std::int64_t attention = 0, cross = 0, mlp = 0,

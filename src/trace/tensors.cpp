@@ -61,7 +61,8 @@ void check_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, 
 /// The bias by distance of all heads, or of one.
 at::Tensor relative_bias(const Trace& trace, Layer layer, std::int64_t head) {
     if (!has_relative_bias(trace.config())) return {};
-    const at::Tensor all = model::relative_bias(trace.model()->internals(), layer, trace.tokens()).to(at::kCPU);
+    const model::Model::Internals& m = trace.model()->internals();
+    const at::Tensor all = model::relative_bias(m, layer, model::distance_buckets(m, trace.tokens())).to(at::kCPU);
     return head >= 0 ? all.narrow(0, head, 1) : all;
 }
 

@@ -58,6 +58,15 @@ TINY |= {
                      dict(COMMON, num_attention_heads=2, image_size=16, patch_size=4, use_gated_mlp=True, hidden_act="silu",
                           mlp_bias=False, rope_theta=20.0), "DINOv3ViTImageProcessor", dict(size=dict(height=16, width=16)),
                      "shapes.png", "float16"),
+    # Sides that are no multiples of the patch's, as google/siglip-so400m-patch14-384 has: what is over is not read.
+    "siglip-cut": (T.SiglipModel, T.SiglipConfig,
+                   dict(text_config=dict(COMMON, vocab_size=40, max_position_embeddings=8),
+                        vision_config=dict(COMMON, image_size=26, patch_size=8)), "SiglipImageProcessor",
+                   dict(size=dict(height=26, width=26)), "scene.png", "float32"),
+    "vit-cut": (T.ViTForImageClassification, T.ViTConfig, dict(COMMON, image_size=[27, 34], patch_size=8), "ViTImageProcessor",
+                dict(size=dict(height=27, width=34)), "scene.png", "float32"),
+    "dinov2-cut": (T.Dinov2Model, T.Dinov2Config, dict(DINO, image_size=26, patch_size=4), "BitImageProcessor",
+                   dict(size=dict(shortest_edge=24), crop_size=dict(height=22, width=19)), "scene.png", "float32"),
 }
 
 
@@ -85,7 +94,7 @@ def make_resampled(pictures, out):
 
 
 # What google/vit-base-patch16-224, facebook/deit-base-distilled-patch16-224, openai/clip-vit-base-patch32, facebook/dinov2-base,
-# google/siglip-base-patch16-224 and facebook/dinov3-vitb16-pretrain-lvd1689m have beside them.
+# google/siglip-base-patch16-224 and facebook/dinov3-vitb16-pretrain-lvd1689m have in their folders.
 PREPROCESSORS = {
     "vit": dict(do_normalize=True, do_resize=True, image_mean=[0.5, 0.5, 0.5], image_std=[0.5, 0.5, 0.5], size=224,
                 image_processor_type="ViTImageProcessor"),

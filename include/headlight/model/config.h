@@ -249,7 +249,7 @@ struct ModelConfig {
 
     // Models that read a picture: their tokens are its patches, row by row, after the class tokens.
     std::int64_t patch_size = 0;                     ///< side of a patch in pixels; 0: the model reads text
-    std::int64_t image_height = 0, image_width = 0;  ///< pixels; whole patches
+    std::int64_t image_height = 0, image_width = 0;  ///< pixels; those beyond whole patches are not read
     std::int64_t class_tokens = 0;                   ///< learned rows before the patches: [CLS], DeiT's [DIST], registers
     std::int64_t registers = 0;                      ///< how many of these, the last ones, are registers (Darcet et al. 2024)
     /// The file's positions are of so many rows and columns of patches, interpolated to the picture's (DINOv2); 0: they fit.
@@ -277,7 +277,7 @@ inline std::int64_t first_rotated(const ModelConfig& c) noexcept { return c.late
 
 /// The scores have a bias by the bucketed distance of query and key.
 inline bool has_relative_bias(const ModelConfig& c) noexcept { return c.relative_buckets > 0; }
-/// Scores have a term by position beside q.k (a rotation is none).
+/// Scores have a position term added to q.k (a rotation is not one).
 inline bool has_position_term(const ModelConfig& c) noexcept {
     return c.positions == Positions::alibi || has_relative_bias(c) || c.disentangled.any();
 }
@@ -304,6 +304,10 @@ inline bool reads_mean(const ModelConfig& c) noexcept { return c.class_head.read
 inline bool has_dense_head(const ModelConfig& c) noexcept { return c.mlm_head || c.class_head.dense; }
 inline std::int64_t patch_rows(const ModelConfig& c) noexcept { return c.patch_size > 0 ? c.image_height / c.patch_size : 0; }
 inline std::int64_t patch_columns(const ModelConfig& c) noexcept { return c.patch_size > 0 ? c.image_width / c.patch_size : 0; }
+/// Patches that the file's table of positions is of.
+inline std::int64_t table_patches(const ModelConfig& c) noexcept {
+    return c.table_side > 0 ? c.table_side * c.table_side : patch_rows(c) * patch_columns(c);
+}
 inline constexpr std::int64_t kColours = 3;  ///< of a pixel: red, green, blue
 
 /// The encoder and the decoder of one model have different layers, heads and hooks; a decoder's layers have a second attention.

@@ -22,7 +22,8 @@ std::filesystem::path folder_of(const std::filesystem::path& model);
 /// "name==1.0" and "name@1.0" become "pypi/name@1.0".
 std::string package_id(std::string_view requirement);
 
-/// CLIP's folder holds two models. "FOLDER#vision" names one of them; without a name it is the text tower.
+/// A folder of CLIP holds two models. "FOLDER#vision" names one of them; without a name it is the text tower. Of SigLIP's folder
+/// it is the vision tower: the text tower is not read.
 inline constexpr std::string_view kTextTower = "text", kVisionTower = "vision";
 std::filesystem::path with_tower(const std::filesystem::path& model, std::string_view tower);  ///< "": none
 std::string tower_of(const std::filesystem::path& model);                                      ///< "" where the path names none

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headlight::model {
@@ -36,8 +37,9 @@ struct PicturePlan {
     double mean[3] = {0.5, 0.5, 0.5}, deviation[3] = {0.5, 0.5, 0.5};
     std::string warning;  ///< if the file is absent: the settings used instead
 };
-/// Error names the field. Without preprocessor_config.json: the model's size, bilinear, mean and deviation 0.5.
-PicturePlan picture_plan(const std::filesystem::path& model, const ModelConfig&);
+/// Error names the field. Without preprocessor_config.json: the model's size, bilinear, mean and deviation 0.5. A configuration
+/// that is being read has no family yet: `family` names it.
+PicturePlan picture_plan(const std::filesystem::path& model, const ModelConfig&, std::string_view family = {});
 
 /// Equal to Pillow's resampling of 8-bit pictures, bit for bit: the filter is widened when shrinking (no aliasing), columns
 /// first, each pass rounded to bytes.
@@ -45,7 +47,7 @@ Picture resized(const Picture&, std::int64_t width, std::int64_t height, Resampl
 
 struct PictureInput {
     std::vector<float> pixels;  ///< [colour, row, column] of the model's size, normalised
-    PictureRect seen;
+    PictureRect seen;           ///< covered by the patches
 };
 /// Error when the steps do not lead to the model's size, and for a picture without pixels.
 PictureInput prepare(const Picture&, const PicturePlan&, const ModelConfig&);

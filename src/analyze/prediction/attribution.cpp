@@ -14,6 +14,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -74,24 +75,21 @@ bool splits_logits(const model::ModelConfig& c) {
     return c.has_unembedding && !c.mlm_head && (!c.post_norm || has_cross_attention(c) || c.class_head.any());
 }
 
-const char* name_of(Component component) noexcept {
-    switch (component) {
-        case Component::embed: return "embed";
-        case Component::pos: return "pos";
-        case Component::token_type: return "token_type";
-        case Component::head: return "head";
-        case Component::attn_bias: return "attn_bias";
-        case Component::mlp: return "mlp";
-        case Component::cross_head: return "cross_head";
-        case Component::cross_bias: return "cross_bias";
-        case Component::neuron: return "neuron";
-        case Component::mlp_bias: return "mlp_bias";
-        case Component::conv: return "conv";
-        case Component::norm_bias: return "norm_bias";
-        case Component::nonlinear: return "nonlinear";
-        case Component::final_bias: break;
-    }
-    return "final_bias";
+namespace {
+
+/// In the order of Component.
+constexpr std::array kComponentNames = {"embed",      "pos",    "token_type", "head", "attn_bias", "mlp",        "cross_head",
+                                        "cross_bias", "neuron", "mlp_bias",   "conv", "norm_bias", "final_bias", "nonlinear"};
+static_assert(kComponentNames.size() == static_cast<std::size_t>(Component::nonlinear) + 1);
+
+}  // namespace
+
+const char* name_of(Component component) noexcept { return kComponentNames[static_cast<std::size_t>(component)]; }
+
+std::optional<Component> component_named(std::string_view word) noexcept {
+    const auto found = std::ranges::find(kComponentNames, word);
+    if (found == kComponentNames.end()) return std::nullopt;
+    return static_cast<Component>(found - kComponentNames.begin());
 }
 
 namespace {

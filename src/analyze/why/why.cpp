@@ -240,7 +240,7 @@ at::Tensor tensor_of(const Eigen::VectorXd& x, std::int64_t first, std::int64_t 
 }
 
 /// The key minus the mean of the compared ones, each with its cap.
-at::Tensor told_apart(const trace::Trace& trace, const WhyOptions& o, const ScoreRow& row) {
+at::Tensor key_contrast(const trace::Trace& trace, const WhyOptions& o, const ScoreRow& row) {
     const std::vector<std::int64_t> others = others_of(trace, o, row.legal, {});
     const auto at = [&](std::int64_t key) { return static_cast<Eigen::Index>(key - row.legal.first); };
     std::vector<double> scores;
@@ -322,10 +322,10 @@ std::vector<Why::Pair> Why::strongest(std::int64_t count) const {
 
 WhyList listed(const Why& why, std::int64_t count) {
     WhyList out;
-    double all = 0, listed_amounts = 0, positive = 0;
+    double amounts = 0, listed_amounts = 0, positive = 0;
     std::vector<double> sorted(why.advantages.data(), why.advantages.data() + why.advantages.size());
     for (const double x : sorted) {
-        all += std::abs(x);
+        amounts += std::abs(x);
         positive += std::max(x, 0.0);
         (x > 0 ? out.rest_for : out.rest_from) += x;
     }
@@ -337,8 +337,8 @@ WhyList listed(const Why& why, std::int64_t count) {
         (x > 0 ? out.rest_for : out.rest_from) -= x;
     }
     out.all = why.advantages.sum();
-    out.share = listed_amounts / all;
-    out.opposing = all / std::abs(why.advantage);
+    out.share = listed_amounts / amounts;
+    out.opposing = amounts / std::abs(why.advantage);
     out.others = std::ssize(sorted) - std::ssize(pairs);
     std::ranges::sort(sorted, std::greater());
     for (double held = 0; out.half < std::ssize(sorted) && held < positive / 2; ++out.half)
@@ -346,7 +346,7 @@ WhyList listed(const Why& why, std::int64_t count) {
     return out;
 }
 
-bool WhyList::holds_little() const { return std::isfinite(listed / all) && share < 0.25; }
+bool WhyList::holds_little() const { return share < 0.25; }
 
 bool WhyList::sums_to_other() const {
     const double held = listed / all;
@@ -455,7 +455,7 @@ Eigen::VectorXd why_sources(const trace::Trace& trace, const WhyOptions& o, bool
             .narrow(0, 0, read.size(0));
     // The query's parts against what tells the key from the others; the key's as this query reads them.
     const at::Tensor whole =
-        of_query ? told_apart(trace, o, row)
+        of_query ? key_contrast(trace, o, row)
                  : wide(head_queries(trace, o.head).select(0, o.query.value)) * row.ratios[o.key.value - row.legal.first];
     const double scale = model::score_scale_of(trace.config(), layer.value);
     const at::Tensor terms = (at::mv(vectors, whole) * scale).contiguous();

@@ -89,10 +89,8 @@ QString part_words(const Table& table, const std::vector<Table::Cell>& cells, co
                  draw::label_of(word == "cross_head_source" ? trace.part(model::Stack::cross)->key_labels() : trace.labels(),
                                 Position(source))
                      .with_position(Position(source)));
-    for (int c = 0; c <= static_cast<int>(analyze::Component::nonlinear); ++c)
-        if (const auto component = static_cast<analyze::Component>(c); word == analyze::name_of(component))
-            return part_name(component, layer, index);
-    return QString::fromStdString(word);
+    const auto component = analyze::component_named(word);
+    return component ? part_name(*component, layer, index) : QString::fromStdString(word);
 }
 
 /// A column of positions of keys, which in cross attention are of another text; the others are of queries.

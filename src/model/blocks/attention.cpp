@@ -311,21 +311,20 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
     // A single token after others may attend to all of these. (ALiBi then counts from its start, which adds the same number to
     // every key of the row, which a softmax does not see.)
     const auto input = [&](const Pass& of, const at::Tensor& queries, const at::Tensor& keys) {
-        return AttentionInput{
-            .q = queries,
-            .k = keys,
-            .alibi_slopes = pass.model.alibi_slopes,
-            .scale = score_scale_of(c, layer.value),
-            .causal = c.causal && !cached,
-            .window = window,
-            .softcap = c.score_softcap,
-            .relative_bias = c.relative_by_layer ? relative_bias(pass.model, layer, of.past() + of.tokens()) : of.relative_bias,
-            .key_bias = of.key_bias,
-            .sinks = w.sinks,
-            .relative = relative_tables(pass.model, layer, 0, queries, keys),
-            .content = c.latent.content,
-            .wide = c.wide_scores,
-            .bfloat16_products = pass.in_bfloat16(queries.size(1))};
+        return AttentionInput{.q = queries,
+                              .k = keys,
+                              .alibi_slopes = pass.model.alibi_slopes,
+                              .scale = score_scale_of(c, layer.value),
+                              .causal = c.causal && !cached,
+                              .window = window,
+                              .softcap = c.score_softcap,
+                              .relative_bias = relative_bias(pass.model, layer, of.buckets),
+                              .key_bias = of.key_bias,
+                              .sinks = w.sinks,
+                              .relative = relative_tables(pass.model, layer, 0, queries, keys),
+                              .content = c.latent.content,
+                              .wide = c.wide_scores,
+                              .bfloat16_products = pass.in_bfloat16(queries.size(1))};
     };
     at::Tensor z;
     if (pass.stack) {

@@ -33,14 +33,15 @@ struct Pass {
     at::Tensor ids{};       ///< [pos] int64 on the device; of a picture the positions
     at::Tensor type_ids{};  ///< [pos] int64, undefined without token types
     RopeTable rope{}, local_rope{};
-    at::Tensor resid_pre{};                  ///< of the current layer; in parallel models the MLP reads it
-    at::Tensor shared_norm{};                ///< ln1's output, where the MLP reads it too
-    at::Tensor relative_bias{}, key_bias{};  ///< of AttentionInput; undefined: none, or of each layer its own
-    CancelToken cancel{};                    ///< checked between tiles: a layer of a long text takes seconds
-    KvCache* cache = nullptr;                ///< keys and values of the tokens before these; nullptr: there are none
-    const EarlierRows* earlier = nullptr;    ///< the tokens before these, which observers of patterns see; nullptr: none
-    const TextStack* stack = nullptr;        ///< the variants of a text whose rows these are; nullptr: one text
-    Pack* pack = nullptr;                    ///< the texts whose rows these are; nullptr: one text
+    at::Tensor resid_pre{};                ///< of the current layer; in parallel models the MLP reads it
+    at::Tensor shared_norm{};              ///< ln1's output, where the MLP reads it too
+    at::Tensor buckets{};                  ///< distance_buckets(); undefined: there is no bias by distance
+    at::Tensor key_bias{};                 ///< of AttentionInput; undefined: none
+    CancelToken cancel{};                  ///< checked between tiles: a layer of a long text takes seconds
+    KvCache* cache = nullptr;              ///< keys and values of the tokens before these; nullptr: there are none
+    const EarlierRows* earlier = nullptr;  ///< the tokens before these, which observers of patterns see; nullptr: none
+    const TextStack* stack = nullptr;      ///< the variants of a text whose rows these are; nullptr: one text
+    Pack* pack = nullptr;                  ///< the texts whose rows these are; nullptr: one text
     /// Where the pass ends, since nobody reads what is behind: after `layers` layers, in the last one perhaps after z.
     std::int64_t layers = model.config.n_layers;
     bool ends_at_z = false;

@@ -11,7 +11,12 @@ namespace {
 at::Tensor unfolded(const ModelConfig& c, const at::Tensor& pixels) {
     const std::int64_t p = c.patch_size, rows = patch_rows(c), columns = patch_columns(c);
     const std::vector<std::int64_t> split = {kColours, rows, p, columns, p}, order = {1, 3, 0, 2, 4};
-    return pixels.view(split).permute(order).reshape({rows * columns, kColours * p * p});
+    // Pixels beyond whole patches are not read, as the reference's convolution has it.
+    return pixels.narrow(1, 0, rows * p)
+        .narrow(2, 0, columns * p)
+        .view(split)
+        .permute(order)
+        .reshape({rows * columns, kColours * p * p});
 }
 
 }  // namespace

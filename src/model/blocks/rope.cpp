@@ -69,7 +69,7 @@ at::Tensor frequencies(const Rope& rope, std::int64_t dims, std::int64_t tokens,
 /// other with its column; class tokens do not turn (DINOv3). [pos, rope_dims / 2]
 at::Tensor patch_angles(const ModelConfig& c, const Rope& rope, const at::TensorOptions& options) {
     const std::int64_t rows = patch_rows(c), columns = patch_columns(c), n = c.rope_dims / 4;
-    const at::Tensor freq = 1.0 / at::pow(rope.theta, at::arange(0, 1, 4.0 / static_cast<double>(c.rope_dims), options));
+    const at::Tensor freq = 1.0 / at::pow(rope.theta, at::arange(n, options) * (4.0 / static_cast<double>(c.rope_dims)));
     const auto along = [&](std::int64_t count) {
         const at::Tensor middle = (at::arange(count, options) + 0.5) / static_cast<double>(count) * 2.0 - 1.0;
         return at::outer(middle * (2 * std::numbers::pi), freq);

@@ -23,9 +23,9 @@ constexpr Kind kKinds[] = {{"ForSequenceClassification", HeadKind::sequence_clas
                            {"ForTokenClassification", HeadKind::token_classifier},
                            {"ForQuestionAnswering", HeadKind::question_answering}};
 
-/// A head: which family has it, which rows it reads, and its modules.
+/// A head: which families have it, which rows it reads, and its modules.
 struct HeadRow {
-    std::string_view family;  ///< empty: every other one
+    std::array<std::string_view, 4> families;  ///< none: every other one
     HeadKind kind;
     ClassRow reads;
     std::string_view dense, norm;  ///< empty: none
@@ -38,18 +38,24 @@ struct HeadRow {
 constexpr HeadKind kSequence = HeadKind::sequence_classifier, kToken = HeadKind::token_classifier,
                    kAnswer = HeadKind::question_answering;
 constexpr HeadRow kHeads[] = {
-    {"bert", kSequence, ClassRow::first, "pooler.dense", "", {"classifier"}},
-    {"nomic-bert", kSequence, ClassRow::first, "pooler.dense", "", {"classifier"}},
-    {"albert", kSequence, ClassRow::first, "pooler", "", {"classifier"}},
-    {"roberta", kSequence, ClassRow::first, "classifier.dense", "", {"classifier.out_proj"}},
-    {"electra", kSequence, ClassRow::first, "classifier.dense", "", {"classifier.out_proj"}, "gelu"},
-    {"distilbert", kSequence, ClassRow::first, "pre_classifier", "", {"classifier"}, "relu"},
-    {"deberta", kSequence, ClassRow::first, "pooler.dense", "", {"classifier"}, "gelu", "pooler_hidden_act"},
-    {"deberta-v2", kSequence, ClassRow::first, "pooler.dense", "", {"classifier"}, "gelu", "pooler_hidden_act"},
-    {"modernbert", kSequence, ClassRow::first, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
-    {"modernbert", kToken, ClassRow::every, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
-    {"modernbert", kAnswer, ClassRow::every, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
-    {"modernbert-decoder",
+    {{"bert", "nomic-bert"}, kSequence, ClassRow::first, "pooler.dense", "", {"classifier"}},
+    {{"albert"}, kSequence, ClassRow::first, "pooler", "", {"classifier"}},
+    {{"roberta", "mpnet", "esm"}, kSequence, ClassRow::first, "classifier.dense", "", {"classifier.out_proj"}},
+    {{"electra"}, kSequence, ClassRow::first, "classifier.dense", "", {"classifier.out_proj"}, "gelu"},
+    {{"distilbert"}, kSequence, ClassRow::first, "pre_classifier", "", {"classifier"}, "relu"},
+    {{"deberta", "deberta-v2"}, kSequence, ClassRow::first, "pooler.dense", "", {"classifier"}, "gelu", "pooler_hidden_act"},
+    {{"modernbert"},
+     kSequence,
+     ClassRow::first,
+     "head.dense",
+     "head.norm",
+     {"classifier"},
+     "gelu",
+     "classifier_activation",
+     false},
+    {{"modernbert"}, kToken, ClassRow::every, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
+    {{"modernbert"}, kAnswer, ClassRow::every, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
+    {{"modernbert-decoder"},
      kSequence,
      ClassRow::last,
      "head.dense",
@@ -59,21 +65,18 @@ constexpr HeadRow kHeads[] = {
      "classifier_activation",
      false,
      false},
-    {"mpnet", kSequence, ClassRow::first, "classifier.dense", "", {"classifier.out_proj"}},
-    {"esm", kSequence, ClassRow::first, "classifier.dense", "", {"classifier.out_proj"}},
-    {"eurobert", kSequence, ClassRow::first, "dense", "", {"classifier"}, "gelu"},
-    {"bart", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
-    {"t5", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
-    {"mt5", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
-    {"umt5", kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
-    {"", kSequence, ClassRow::last, "", "", {"score"}, "tanh", {}, true, false},
-    {"", kToken, ClassRow::every, "", "", {"classifier", "score"}},
-    {"", kAnswer, ClassRow::every, "", "", {"qa_outputs"}},
+    {{"eurobert"}, kSequence, ClassRow::first, "dense", "", {"classifier"}, "gelu"},
+    {{"bart", "t5", "mt5", "umt5"}, kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
+    {{}, kSequence, ClassRow::last, "", "", {"score"}, "tanh", {}, true, false},
+    {{}, kToken, ClassRow::every, "", "", {"classifier", "score"}},
+    {{}, kAnswer, ClassRow::every, "", "", {"qa_outputs"}},
 };
 
 const HeadRow& row_of(std::string_view family, HeadKind kind) {
-    return *std::ranges::find_if(
-        kHeads, [&](const HeadRow& row) { return row.kind == kind && (row.family == family || row.family.empty()); });
+    return *std::ranges::find_if(kHeads, [&](const HeadRow& row) {
+        return row.kind == kind &&
+               (row.families.front().empty() || std::ranges::find(row.families, family) != row.families.end());
+    });
 }
 
 /// Classes whose head is none of these, and what they would need.
@@ -114,7 +117,7 @@ void read_class_head(const ConfigReader& json, ModelConfig& c) {
     const auto kind = std::ranges::find_if(kKinds, [&](const Kind& each) { return c.architecture.ends_with(each.ending); });
     if (kind == std::end(kKinds)) return;
     const HeadRow& row = row_of(c.family, kind->kind);
-    if (c.stack == Stack::decoder && (row.kind == kToken || (row.kind == kSequence && row.family.empty())))
+    if (c.stack == Stack::decoder && (row.kind == kToken || (row.kind == kSequence && row.families.front().empty())))
         json.unsupported("architectures", "a sequence classifier of BART or T5");
     c.class_head.kind = row.kind;
     c.class_head.reads = row.reads;

@@ -22,7 +22,7 @@ std::span<const Family> families() {
         kAlbert,   kModernbert, kMinistral,  kMinistral3, kOlmo3,      kStarcoder2,   kGlm,
         kGlm4,     kCohere2,    kErnie4_5,   kHelium,     kExaone4,    kSeedOss,      kNemotron,
         kArcee,    kApertus,    kHunyuan,    kMpnet,      kEsm,        kEurobert,     kModernbertDecoder,
-        kQwen3Moe, kOlmoe,      kGraniteMoe, kPhimoe,     kDebertaV1,  kDeberta,      kNomicBert,
+        kQwen3Moe, kOlmoe,      kGraniteMoe, kPhimoe,     kDeberta,    kDebertaV2,    kNomicBert,
         kMixtral,  kQwen2Moe,   kGptOss,     kDeepseekV2, kDeepseekV3, kT5,           kMt5,
         kBart,     kMbart,      kMarian,     kPegasus,    kM2m100,     kUmt5,         kVit,
         kDeit,     kClipText,   kClipVision, kDinov2,     kDinov3,     kSiglipVision, kDinov2Registers};

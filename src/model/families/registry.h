@@ -7,14 +7,13 @@ namespace headlight::model {
 
 extern const Family kBloom, kGpt2, kBert, kLlama, kMistral, kQwen2, kQwen3, kSmollm3, kGranite, kOlmo, kOlmo2, kStablelm, kPhi3,
     kGemma, kGemma2, kGemma3, kGptNeox, kGptj, kGptNeo, kOpt, kFalcon, kMpt, kPhi, kGptBigcode, kCohere, kRoberta, kDistilbert,
-    kElectra, kAlbert, kModernbert, kDeberta, kNomicBert, kMixtral, kQwen2Moe, kGptOss, kDeepseekV2, kDeepseekV3;
+    kElectra, kAlbert, kModernbert, kDeberta, kDebertaV2, kNomicBert, kMixtral, kQwen2Moe, kGptOss, kDeepseekV2, kDeepseekV3;
 extern const Family kMinistral, kMinistral3, kOlmo3, kStarcoder2, kGlm, kGlm4, kCohere2, kErnie4_5, kHelium, kExaone4, kSeedOss,
     kNemotron, kArcee, kApertus, kHunyuan;
 extern const Family kMpnet, kEsm, kEurobert, kModernbertDecoder;
 extern const Family kQwen3Moe, kOlmoe, kGraniteMoe, kPhimoe;                                                 // with experts
 extern const Family kT5, kMt5, kBart, kMbart, kMarian, kPegasus, kM2m100, kUmt5;                             // encoder-decoder
 extern const Family kVit, kDeit, kClipText, kClipVision, kDinov2, kDinov2Registers, kDinov3, kSiglipVision;  // pictures
-extern const Family kDebertaV1;
 
 /// The name of a model type's whole class ("…ForCausalLM" or the like) or of its base class; "" where no family has the type.
 std::string class_name(std::string_view model_type, bool whole);

@@ -152,7 +152,7 @@ BlockInfo block_of(const Model& model, Block block) {
                         {"embed.W_E"});
         case Block::position_embedding:
             return info("position_embedding", "positions", "Position embedding",
-                        size_text(c.context_length, embedding_width(c)) +
+                        size_text(c.context_length - c.registers, embedding_width(c)) +
                             (c.table_side > 0 ? ", interpolated from " + size_text(c.table_side, c.table_side) + " patches" : ""),
                         {"pos_embed."});
         case Block::token_type_embedding:

@@ -129,12 +129,12 @@ void fill(Model::Internals& m, const std::vector<ResolvedRow>& rows, const Sourc
         } else {
             bool mapped = false;
             const at::Tensor tensor = numbers_of(source, row, m.dtype, m.device, mapped);
+            if (place(m, layer, row, tensor)) mapped = false;
             loaded.mapped = loaded.mapped && mapped;
             (loaded.mapped ? m.report.bytes_mapped : m.report.bytes_copied) += bytes;
             // A copy was made: the file's pages would count beside it, half as much again for a model in half precision.
             if (!mapped) io::MappedFile::release(row.view->bytes);
             if (!loaded.mapped) m.bytes_converted += static_cast<std::int64_t>(tensor.nbytes());
-            place(m, layer, row, tensor);
         }
         m.report.loaded.push_back(std::move(loaded));
     }
@@ -324,7 +324,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     fill(*m, rows, *source, deferred, cancel, progress);
     name_as_stored(m->report, *source);
     m->report.notes = source->notes;
-    if (!source->notes.empty()) leave_out_other_parts(m->report);
+    if (!source->notes.empty() && !reads_pictures(m->config)) leave_out_other_parts(m->report);
     if (m->qkv_layout == QkvLayout::blocks || m->qkv_layout == QkvLayout::grouped) m->qkv_layout = QkvLayout::separate;
     derive(*m, head_absent);
     if (source->as_used) m->as_used = std::make_shared<WeightsAsUsed>(source, map, std::move(deferred), *m, room.kept);

@@ -100,12 +100,14 @@ at::Tensor scale_of(const LayerWeights& l, Slot slot) {
 
 }  // namespace
 
-void place(Model::Internals& m, LayerWeights& l, const ResolvedRow& r, at::Tensor tensor) {
+bool place(Model::Internals& m, LayerWeights& l, const ResolvedRow& r, at::Tensor tensor) {
+    const at::Tensor scale = scale_of(l, r.row->slot);
     if (r.row->times != 1) tensor = tensor * r.row->times;
     if (r.row->plus != 0) tensor = tensor + r.row->plus;
     if (r.row->layout == Layout::out_in) tensor = tensor.t();
-    if (const at::Tensor scale = scale_of(l, r.row->slot); scale.defined() && !tensor.is_meta()) tensor = tensor * scale;
+    if (scale.defined() && !tensor.is_meta()) tensor = tensor * scale;
     r.row->experts > 0 ? place_units(m, l, r, tensor) : place_whole(m, l, r.row->slot, tensor);
+    return r.row->times != 1 || r.row->plus != 0 || scale.defined();
 }
 
 }  // namespace headlight::model

@@ -129,24 +129,29 @@ TowerConfig language_model(const nlohmann::json& config, const Wrapper& wrapper)
     return tower;
 }
 
-/// Its text tower reads 64 tokens always, and what pads a text too, which no run of a text here does.
+/// One of a pair's two models: its part of the configuration as a model of this class. A head of the whole is no tower's and is
+/// refused by its name (families/class_heads).
+nlohmann::json tower_of_pair(const nlohmann::json& config, const char* part, const char* head, const char* architecture,
+                             const char* type) {
+    const auto inner = config.find(part);
+    nlohmann::json tower = inner != config.end() && inner->is_object() ? *inner : nlohmann::json::object();
+    const nlohmann::json whole = config.value("architectures", nlohmann::json::array());
+    tower["architectures"] = std::ranges::find(whole, head) != whole.end() ? whole : nlohmann::json{architecture};
+    tower["model_type"] = type;
+    return tower;
+}
+
+/// Its text tower always reads 64 tokens, padding included; runs here have no padding.
 TowerConfig vision_tower_of_siglip(const nlohmann::json& config, const std::filesystem::path& path) {
     if (tower_of(path) == kTextTower)
-        throw Error(ErrorFacts{.problem = "SigLIP's text tower is not read: it attends to the padding behind a text",
+        throw Error(ErrorFacts{.problem = "SigLIP's text tower is not read: it attends to the padding after a text",
                                .file = (folder_of(path) / "config.json").string(),
                                .item = "model_type",
                                .expected = "clip",
                                .found = "siglip",
                                .hint = "Leave the tower out: the vision tower opens"});
-    const auto inner = config.find("vision_config");
-    TowerConfig tower{inner != config.end() && inner->is_object() ? *inner : nlohmann::json::object(),
-                      {"The vision tower of SigLIP, up to its last norm; its pooling head and its text tower are not read"}};
-    tower.json["architectures"] = {"SiglipVisionModel"};
-    // A head of the whole is refused by its name (families/class_heads).
-    const nlohmann::json whole = config.value("architectures", nlohmann::json::array());
-    if (std::ranges::find(whole, "SiglipForImageClassification") != whole.end()) tower.json["architectures"] = whole;
-    tower.json["model_type"] = "siglip_vision_model";
-    return tower;
+    return {tower_of_pair(config, "vision_config", "SiglipForImageClassification", "SiglipVisionModel", "siglip_vision_model"),
+            {"The vision tower of SigLIP, up to its last norm; its pooling head and its text tower are not read"}};
 }
 
 }  // namespace
@@ -164,18 +169,15 @@ TowerConfig config_of_tower(nlohmann::json config, const std::filesystem::path& 
         throw Error(ErrorFacts{.problem = "This model has no towers",
                                .file = (folder_of(path) / "config.json").string(),
                                .item = "model_type",
-                               .expected = "clip",
+                               .expected = "clip or siglip",
                                .found = "another kind of model",
                                .hint = "Leave the tower out"});
     }
     const bool vision = asked == kVisionTower;
-    const auto inner = config.find(vision ? "vision_config" : "text_config");
-    nlohmann::json tower = inner != config.end() && inner->is_object() ? *inner : nlohmann::json::object();
-    tower["architectures"] = {vision ? "CLIPVisionModelWithProjection" : "CLIPTextModelWithProjection"};
-    // A head of the whole is no tower's, and is refused by its name (families/class_heads).
-    const nlohmann::json whole = config.value("architectures", nlohmann::json::array());
-    if (std::ranges::find(whole, "CLIPForImageClassification") != whole.end()) tower["architectures"] = whole;
-    tower["model_type"] = vision ? "clip_vision_model" : "clip_text_model";
+    nlohmann::json tower = vision ? tower_of_pair(config, "vision_config", "CLIPForImageClassification",
+                                                  "CLIPVisionModelWithProjection", "clip_vision_model")
+                                  : tower_of_pair(config, "text_config", "CLIPForImageClassification",
+                                                  "CLIPTextModelWithProjection", "clip_text_model");
     // The projections belong to the pair; a tower's own field may still have the default.
     tower["projection_dim"] = config.value("projection_dim", nlohmann::json(512));
     return {std::move(tower)};

@@ -76,8 +76,7 @@ Pass start_pass(const Model::Internals& m, const ForwardInput& input, Observer& 
         pass.type_ids = to_ids(input.type_ids.empty() ? std::vector<std::int64_t>(input.ids.size()) : input.type_ids,
                                c.type_vocab_size, "token type", m.device);
     if (c.positions == Positions::rotary) make_rope(pass);
-    if (has_relative_bias(c) && !c.relative_by_layer)
-        pass.relative_bias = relative_bias(m, Layer(0), pass.past() + pass.tokens());
+    if (has_relative_bias(c)) pass.buckets = distance_buckets(m, pass.past() + pass.tokens());
     if (c.positions == Positions::alibi && c.alibi == Alibi::falcon)
         pass.key_bias = alibi_bias(c, pass.past() + pass.tokens()).to(m.device);
     return pass;

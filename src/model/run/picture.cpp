@@ -78,7 +78,7 @@ void read_colours(const ConfigReader& json, std::string_view field, double (&val
 
 }  // namespace
 
-PicturePlan picture_plan(const std::filesystem::path& model, const ModelConfig& c) {
+PicturePlan picture_plan(const std::filesystem::path& model, const ModelConfig& c, std::string_view family) {
     const std::filesystem::path file = folder_of(model) / "preprocessor_config.json";
     std::error_code none;
     if (!std::filesystem::exists(file, none)) {
@@ -88,12 +88,13 @@ PicturePlan picture_plan(const std::filesystem::path& model, const ModelConfig& 
         return plan;
     }
     const ConfigReader json(file, io::read_json(file));
-    const std::string by_family = c.family == "clip-vision"        ? "CLIP"
-                                  : c.family == "deit"             ? "DeiT"
-                                  : c.family == "siglip-vision"    ? "Siglip"
-                                  : c.family.starts_with("dinov2") ? "Bit"
-                                  : c.family == "dinov3_vit"       ? "DINOv3"
-                                                                   : "";
+    if (family.empty()) family = c.family;
+    const std::string by_family = family == "clip-vision"        ? "CLIP"
+                                  : family == "deit"             ? "DeiT"
+                                  : family == "siglip-vision"    ? "Siglip"
+                                  : family.starts_with("dinov2") ? "Bit"
+                                  : family == "dinov3_vit"       ? "DINOv3"
+                                                                 : "";
     const std::string processor = json.text({"image_processor_type", "feature_extractor_type"}, by_family);
     PicturePlan plan = defaults_of(processor, c);
     const bool clip = processor.starts_with("CLIP") || processor.starts_with("Bit");
@@ -279,8 +280,9 @@ PictureInput prepare(const Picture& picture, const PicturePlan& plan, const Mode
     const double sx = static_cast<double>(picture.width) / static_cast<double>(width),
                  sy = static_cast<double>(picture.height) / static_cast<double>(height);
     PictureInput out;
-    out.seen = {static_cast<double>(left) * sx, static_cast<double>(top) * sy, static_cast<double>(cut_width) * sx,
-                static_cast<double>(cut_height) * sy};
+    out.seen = {static_cast<double>(left) * sx, static_cast<double>(top) * sy,
+                static_cast<double>(patch_columns(c) * c.patch_size) * sx,
+                static_cast<double>(patch_rows(c) * c.patch_size) * sy};
     out.pixels.reserve(static_cast<std::size_t>(kColours * cut_width * cut_height));
     for (std::int64_t colour = 0; colour < kColours; ++colour) {
         // In float32 as NumPy does it there.

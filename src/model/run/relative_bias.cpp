@@ -7,7 +7,7 @@
 
 namespace headlight::model {
 
-at::Tensor relative_bias(const Model::Internals& m, Layer layer, std::int64_t tokens) {
+at::Tensor distance_buckets(const Model::Internals& m, std::int64_t tokens) {
     const ModelConfig& c = m.config;
     const bool both_ways = !c.causal;
     const std::int64_t buckets = both_ways ? c.relative_buckets / 2 : c.relative_buckets, exact = buckets / 2;
@@ -19,8 +19,14 @@ at::Tensor relative_bias(const Model::Internals& m, Layer layer, std::int64_t to
     const at::Tensor far = (logarithm.clamp_min(0) * static_cast<double>(buckets - exact)).to(at::kLong) + exact;
     at::Tensor bucket = at::where(distance < exact, distance, far.clamp_max(buckets - 1));
     if (both_ways) bucket = bucket + (ahead > 0).to(at::kLong) * buckets;
-    const at::Tensor table = c.relative_by_layer ? weights_of(m, layer, LayerPart::attention)->relative_bias : m.relative_bias;
-    return table.index_select(0, bucket.to(m.device)).t().contiguous();
+    return bucket.to(m.device);
+}
+
+at::Tensor relative_bias(const Model::Internals& m, Layer layer, const at::Tensor& buckets) {
+    if (!buckets.defined()) return {};
+    const at::Tensor table =
+        m.config.relative_by_layer ? weights_of(m, layer, LayerPart::attention)->relative_bias : m.relative_bias;
+    return table.index_select(0, buckets).t().contiguous();
 }
 
 }  // namespace headlight::model

@@ -38,6 +38,15 @@ std::int64_t all_neurons(const model::ModelConfig& c) {
     return n;
 }
 
+TEST(Attribution, EveryComponentIsFoundByItsName) {
+    for (int i = 0; i <= static_cast<int>(Component::nonlinear); ++i)
+        EXPECT_EQ(component_named(name_of(static_cast<Component>(i))), static_cast<Component>(i));
+    EXPECT_STREQ(name_of(Component::attn_bias), "attn_bias");
+    EXPECT_STREQ(name_of(Component::final_bias), "final_bias");
+    EXPECT_STREQ(name_of(Component::nonlinear), "nonlinear");
+    EXPECT_EQ(component_named("head_source"), std::nullopt);
+}
+
 class EverySplit : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(EverySplit, OfALogitCloses) {

@@ -212,6 +212,63 @@ TEST(Why, SaysWhatCannotBeAsked) {
     EXPECT_THROW(why_sources(*trace, o, false, {Component::mlp, 2, -1}), Error);
 }
 
+/// Four pairs of parts with these advantages.
+Why of_pairs(double a, double b, double c, double d) {
+    Why why;
+    why.advantages.resize(2, 2);
+    why.advantages << a, b, c, d;
+    why.advantage = why.advantages.sum();
+    return why;
+}
+
+TEST(WhyList, HoldsWhatItsPairsAddUpTo) {
+    const Why why = of_pairs(4, 3, -2, 1);
+    const WhyList one = listed(why, 1);
+    EXPECT_DOUBLE_EQ(one.listed, 4);
+    EXPECT_DOUBLE_EQ(one.share, 0.4);
+    EXPECT_DOUBLE_EQ(one.rest_for, 4);
+    EXPECT_DOUBLE_EQ(one.rest_from, -2);
+    EXPECT_DOUBLE_EQ(one.all, 6);
+    EXPECT_DOUBLE_EQ(one.opposing, 10.0 / 6);
+    EXPECT_EQ(one.half, 1);
+    EXPECT_EQ(one.others, 3);
+    EXPECT_DOUBLE_EQ(listed(why, 3).listed, 5) << "the three largest amounts";
+    EXPECT_DOUBLE_EQ(listed(why, 3).share, 0.9);
+    EXPECT_FALSE(one.holds_little());
+    EXPECT_FALSE(one.sums_to_other());
+    const WhyList against = listed(of_pairs(4, 3, -5, 0), 1);  // -5 of 2
+    EXPECT_DOUBLE_EQ(against.listed, -5);
+    EXPECT_FALSE(against.holds_little());
+    EXPECT_TRUE(against.sums_to_other());
+    const WhyList nothing = listed(of_pairs(0, 0, 0, 0), 1);
+    EXPECT_FALSE(nothing.holds_little() || nothing.sums_to_other());
+}
+
+TEST(WhyList, TellsNoShortStoryBeyondItsLimits) {
+    const auto little = [](double share) { return WhyList{.share = share}.holds_little(); };
+    EXPECT_TRUE(little(0.2499));
+    EXPECT_FALSE(little(0.25));
+    EXPECT_FALSE(little(std::nan("")));
+    const auto other = [](double listed, double all) { return WhyList{.listed = listed, .all = all}.sums_to_other(); };
+    EXPECT_TRUE(other(3.99, 8));
+    EXPECT_FALSE(other(4, 8));
+    EXPECT_FALSE(other(12, 8));
+    EXPECT_TRUE(other(12.01, 8));
+    EXPECT_FALSE(other(-12, -8));
+    EXPECT_TRUE(other(-4, 8));
+    EXPECT_FALSE(other(1, 0)) << "no share of nothing";
+}
+
+TEST(Why, PartsOfASideAreOrderedByAmount) {
+    const Eigen::VectorXd sums = Eigen::Vector4d(1, -3, 4, -2);
+    EXPECT_EQ(by_amount(sums), (std::vector<Eigen::Index>{2, 1, 3, 0}));
+    EXPECT_EQ(by_amount(Eigen::Vector3d(-1, 2, 1)), (std::vector<Eigen::Index>{1, 0, 2})) << "equal ones in the pass's order";
+    EXPECT_DOUBLE_EQ(share_of_largest(sums, 1), 0.4);
+    EXPECT_DOUBLE_EQ(share_of_largest(sums, 2), 0.7);
+    EXPECT_DOUBLE_EQ(share_of_largest(sums, 3), 0.9);
+    EXPECT_DOUBLE_EQ(share_of_largest(sums, 9), 1);
+}
+
 TEST(Why, TableHoldsTheSum) {
     const Why found = why(*built_in(stones), {.head = head_id(5, 7), .query = Position(33), .key = Position(5)});
     const Table table = table_of(found, 10);

@@ -6,6 +6,7 @@
 #include "headlight/base/error.h"
 #include "headlight/figure/core/sides.h"
 #include "headlight/figure/core/view_spec.h"
+#include "headlight/figure/export/export.h"
 #include "headlight/intervention/compare/comparison.h"
 #include "tests/figure/novella.h"
 #include "tests/figure/painting.h"
@@ -242,6 +243,39 @@ TEST_F(CompareViews, RowsOfRolloutAndOfDriversAreThoseOfThePartners) {
         EXPECT_EQ(number(difference, {{"query", kKeys}, {"key", kHe}}, "b"),
                   number(b, {{"query", kKeysOfB}, {"key", kHe}}, view));
         EXPECT_TRUE(std::isnan(number(difference, {{"query", kHis}, {"key", kHe}}, "b"))) << "a query that only A has";
+    }
+}
+
+/// The first column says in words which part a row is of.
+TEST_F(CompareViews, PartsOfASumHaveNames) {
+    for (const char* view : {"attribution", "drivers"}) {
+        ViewState s = state(view);
+        s.query = Position(kKeys);
+        const auto figure = make_figure(a_, s);
+        const Table table = figure->table();
+        const auto first_of = [&](const std::string& component) {
+            return std::ranges::find_if(
+                table.rows, [&](const auto& row) { return row[column(table, "component")] == Table::Cell(component); });
+        };
+        ExportOptions output;
+        output.size_px = {900, 0};
+        const test::TempFolder folder;
+        export_figure(*figure, {}, {}, output, folder / "parts.svg");
+        const std::string svg = test::slurp(folder / "parts.svg");
+        const auto head = first_of("head"), source = first_of("head_source");
+        ASSERT_NE(head, table.rows.end()) << view;
+        ASSERT_NE(source, table.rows.end()) << view;
+        const auto number = [&](const auto& row, const char* name) {
+            return std::get<std::int64_t>((*row)[column(table, name)]);
+        };
+        const auto name = [&](const auto& row) {
+            return ">L" + std::to_string(number(row, "layer")) + "H" + std::to_string(number(row, "index"));
+        };
+        const std::int64_t position = number(source, "source");
+        EXPECT_NE(svg.find(name(head) + "<"), std::string::npos) << view << name(head);
+        const std::string words = name(source) + " from " + a_->labels()[static_cast<std::size_t>(position)].text + " (" +
+                                  std::to_string(position) + ")<";
+        EXPECT_NE(svg.find(words), std::string::npos) << view << words;
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/picture/picture_views.h"
 
+#include "figure/core/draw.h"
 #include "figure/picture/picture_layout.h"
 #include "headlight/analyze/pattern/aggregate.h"
 #include "headlight/base/error.h"
@@ -137,6 +138,11 @@ TEST(PictureView, SquaresAreOfTheClassTokensThereAre) {
     EXPECT_NE(svg_of("vit").find("square above: weight on [CLS]"), std::string::npos);
     EXPECT_NE(svg_of("dinov2-registers").find("weight on [CLS], [REG1], [REG2], [REG3], and their sum"), std::string::npos);
     EXPECT_EQ(svg_of("siglip").find("above"), std::string::npos);
+
+    const analyze::Matrix pattern = analyze::pattern(*trace_of("dinov2-registers"), {Layer(0), Head(0)}, {});
+    double sum = 0;
+    for (Eigen::Index key = 0; key < 4; ++key) sum += static_cast<double>(pattern(0, key));
+    EXPECT_NE(svg_of("dinov2-registers").find(">" + draw::weight_text(sum).toStdString() + "<"), std::string::npos) << sum;
 }
 
 /// Every view either says why a picture has none of it, or draws.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // DINOv2 and SigLIP's towers: what the goldens do not reach.
+#include "headlight/model/block_list.h"
 #include "headlight/model/locate.h"
 #include "headlight/model/peek.h"
 #include "model/blocks/pass.h"
@@ -30,8 +31,8 @@ TEST(Dino, PicturesHaveThePreprocessorsSize) {
     EXPECT_EQ(whole.image_width, 24);
     EXPECT_EQ(whole.table_side, 0);
 
-    std::ofstream(copy.folder / "preprocessor_config.json") << R"({"crop_size": {"height": 22, "width": 16}})";
-    EXPECT_THAT(failure(copy.folder), AllOf(HasSubstr("preprocessor_config.json"), HasSubstr("22")));
+    std::ofstream(copy.folder / "preprocessor_config.json") << R"({"crop_size": {"height": 3, "width": 16}})";
+    EXPECT_THAT(failure(copy.folder), AllOf(HasSubstr("patch_size"), HasSubstr("sides 3 and 16")));
 }
 
 /// Without an interpolation the file's positions stay as they are, and registers have none between them.
@@ -44,6 +45,37 @@ TEST(Dino, RegistersHaveNoPosition) {
     EXPECT_EQ(table.narrow(0, 1, 3).abs().max().item<float>(), 0);
     EXPECT_GT(table.select(0, 0).abs().min().item<float>(), 0);
     EXPECT_GT(table.select(0, 4).abs().max().item<float>(), 0);
+}
+
+/// [CLS] and the patches have one each.
+TEST(Dino, TheBlockOfPositionsSaysHowManyAndWhatTheyAreMadeOf) {
+    const auto positions = [](const char* name) {
+        const BlockList blocks = blocks_of(*Model::load(fixture(name), {.device = "cpu"}));
+        const auto found = std::ranges::find(blocks.before, "position_embedding", &BlockInfo::id);
+        return found == blocks.before.end() ? "none" : found->detail;
+    };
+    EXPECT_EQ(positions("dinov2"), "21 × 16, interpolated from 6 × 6 patches");
+    EXPECT_EQ(positions("dinov2-registers"), "25 × 16, interpolated from 7 × 7 patches") << "3 registers have none";
+    EXPECT_EQ(positions("dinov2-gated"), "17 × 16");
+    EXPECT_EQ(positions("dinov3"), "none");
+}
+
+/// What layer scale is multiplied into is another number than the file's.
+TEST(Dino, ScaledMatricesAreCountedAsCopied) {
+    const auto model = Model::load(fixture("dinov2"), {.device = "cpu"});
+    const ModelConfig& c = model->config();
+    EXPECT_EQ(model->report().bytes_copied, 4 * c.n_layers * (c.d_model + 1 + c.d_mlp + 1) * c.d_model);
+    EXPECT_GT(model->report().bytes_mapped, 0);
+    for (const LoadedParameter& loaded : model->report().loaded)
+        EXPECT_EQ(loaded.mapped, !loaded.tensor.ends_with("attention.output.dense.weight") &&
+                                     !loaded.tensor.ends_with("attention.output.dense.bias") &&
+                                     loaded.tensor.find(".mlp.fc2.") == std::string::npos)
+            << loaded.tensor;
+}
+
+TEST(Dino, TheFilesTableIsCounted) {
+    EXPECT_EQ(Model::load(fixture("dinov2"), {.device = "cpu"})->parameter_counts().at("positions"), (1 + 6 * 6) * 16);
+    EXPECT_EQ(Model::load(fixture("dinov2-registers"), {.device = "cpu"})->parameter_counts().at("positions"), (1 + 7 * 7) * 16);
 }
 
 /// The matrix that the program shows is the one that writes to the stream.
@@ -96,6 +128,15 @@ TEST(Siglip, TheVisionTowerOpensAndTheTextTowerIsRefused) {
     EXPECT_EQ(read_config(with_tower(fixture("siglip"), kVisionTower)).family, "siglip-vision");
     EXPECT_THAT(config_failure("siglip", [](json& c) { c["architectures"] = {"SiglipForImageClassification"}; }),
                 HasSubstr("the mean of the patches"));
+    EXPECT_THAT(failure(with_tower(fixture("gpt2"), kVisionTower)), AllOf(HasSubstr("no towers"), HasSubstr("clip or siglip")));
+}
+
+/// The parts of a vision-language model that are not its text's are expected; a layer too many of a tower is not.
+TEST(Siglip, ALayerTooManyIsReported) {
+    const ScratchModel copy("siglip");
+    const std::string name = "vision_model.encoder.layers.7.mlp.fc1.weight";
+    copy.edit_weights([&](StoredTensors& tensors) { tensors.push_back({name, io::DType::F32, {1}, std::vector<std::byte>(4)}); });
+    EXPECT_THAT(Model::load(copy.folder, {.device = "cpu"})->report().unused, testing::ElementsAre(name));
 }
 
 }  // namespace dino_test

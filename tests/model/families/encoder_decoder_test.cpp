@@ -175,9 +175,14 @@ TEST_P(EncoderDecoder, ADecoderWithoutASourceIsAnError) {
 INSTANTIATE_TEST_SUITE_P(Fixtures, EncoderDecoder, testing::ValuesIn(names()),
                          [](const auto& each) { return test::case_name(each.param); });
 
+/// Of a text of so many tokens.
+at::Tensor bias_by_distance(const Model::Internals& m, std::int64_t layer, std::int64_t tokens) {
+    return relative_bias(m, Layer(layer), distance_buckets(m, tokens));
+}
+
 TEST(RelativeBias, IsTheTableByBucketsOfDistance) {
     const auto model = Model::load(folder_of_pairs() / "t5-v1_1", {.device = "cpu"});
-    const at::Tensor table = model->internals().relative_bias, bias = relative_bias(model->internals(), Layer(0), 300);
+    const at::Tensor table = model->internals().relative_bias, bias = bias_by_distance(model->internals(), 0, 300);
     ASSERT_EQ(bias.sizes().vec(), (std::vector<std::int64_t>{2, 599}));
     const auto at_distance = [&](std::int64_t back) { return bias[1][299 - back].item<float>(); };
     const auto bucket = [&](std::int64_t b) { return table[b][1].item<float>(); };
@@ -186,7 +191,7 @@ TEST(RelativeBias, IsTheTableByBucketsOfDistance) {
                                       std::pair(127, 31), std::pair(128, 31), std::pair(299, 31)})
         EXPECT_EQ(at_distance(back), bucket(which)) << back;
     const auto& encoder = model->part(Stack::encoder)->internals();
-    const at::Tensor both_ways = relative_bias(encoder, Layer(0), 10);
+    const at::Tensor both_ways = bias_by_distance(encoder, 0, 10);
     EXPECT_EQ(both_ways[0][9].item<float>(), encoder.relative_bias[0][0].item<float>());
     EXPECT_EQ(both_ways[0][9 - 3].item<float>(), encoder.relative_bias[3][0].item<float>()) << "three behind";
     EXPECT_EQ(both_ways[0][9 + 3].item<float>(), encoder.relative_bias[16 + 3][0].item<float>()) << "three ahead";
@@ -196,9 +201,8 @@ TEST(RelativeBias, OfUmt5IsTheLayersOwn) {
     const auto model = Model::load(folder_of_pairs() / "umt5", {.device = "cpu"});
     const auto& m = model->internals();
     for (std::int64_t l = 0; l < model->config().n_layers; ++l)
-        EXPECT_TRUE(
-            at::equal(relative_bias(m, Layer(l), 4).select(1, 3), m.layers[static_cast<std::size_t>(l)].relative_bias[0]));
-    EXPECT_FALSE(at::equal(relative_bias(m, Layer(0), 4), relative_bias(m, Layer(1), 4)));
+        EXPECT_TRUE(at::equal(bias_by_distance(m, l, 4).select(1, 3), m.layers[static_cast<std::size_t>(l)].relative_bias[0]));
+    EXPECT_FALSE(at::equal(bias_by_distance(m, 0, 4), bias_by_distance(m, 1, 4)));
 }
 
 TEST(EncoderDecoderNames, OfCrossAttentionsAreTheDecoders) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headlight::analyze {
@@ -33,6 +34,7 @@ enum class Component {
     nonlinear,   ///< of a class head with a dense layer: the logit minus what its derivative at the run makes of all the others
 };
 const char* name_of(Component) noexcept;  ///< "attn_bias"
+std::optional<Component> component_named(std::string_view) noexcept;
 
 struct Contribution {
     Component component = Component::embed;

@@ -190,8 +190,8 @@ constexpr std::string_view kV1Architectures[] = {"DebertaModel", "DebertaForMask
 
 }  // namespace deberta
 
-const Family kDeberta = {"deberta-v2",          deberta::kArchitectures, "deberta-v2",
-                         deberta::parse_config, deberta::weight_map,     encoder_spec};
-const Family kDebertaV1 = {"deberta", deberta::kV1Architectures, "deberta", deberta::parse_v1, deberta::weight_map, encoder_spec};
+const Family kDebertaV2 = {"deberta-v2",          deberta::kArchitectures, "deberta-v2",
+                           deberta::parse_config, deberta::weight_map,     encoder_spec};
+const Family kDeberta = {"deberta", deberta::kV1Architectures, "deberta", deberta::parse_v1, deberta::weight_map, encoder_spec};
 
 }  // namespace headlight::model

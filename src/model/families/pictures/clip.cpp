@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // CLIP's towers (Radford et al. 2021), each a separate model: a causal decoder without logits whose output is the row of
 // the end-of-text token, and a ViT with a norm before its layers whose output is the row of the class token. Both are
-// projected to one width. src/model/load/tower.h chooses the tower of a folder.
+// projected to one width. SigLIP's vision tower (Zhai et al. 2023) has neither class token nor first norm. Its end is the last
+// norm: the head that pools the patches is an attention of one learned query beyond the stream, and is not computed.
+// src/model/load/tower.h chooses the tower of a folder.
 #include "model/families/pictures/picture_fields.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
@@ -10,8 +12,9 @@
 namespace headlight::model {
 namespace clip {
 
-ModelConfig parse(const ConfigReader& json, std::int64_t width, std::int64_t heads, std::int64_t hidden) {
-    ModelConfig c = picture_stack(json, width, heads, hidden, 1e-5, "quick_gelu");
+ModelConfig parse(const ConfigReader& json, std::int64_t width, std::int64_t heads, std::int64_t hidden, double epsilon = 1e-5,
+                  const std::string& activation = "quick_gelu") {
+    ModelConfig c = picture_stack(json, width, heads, hidden, epsilon, activation);
     c.query_bias = true;
     c.has_unembedding = false;
     if (json.architecture().ends_with("WithProjection")) c.d_projection = json.size({"projection_dim"}, kMaxWidth, 512);
@@ -20,6 +23,7 @@ ModelConfig parse(const ConfigReader& json, std::int64_t width, std::int64_t hea
 
 ModelConfig parse_text(const ConfigReader& json) {
     ModelConfig c = parse(json, 512, 8, 2048);
+    c.causal = true;
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab, 49408);
     c.context_length = json.size({"max_position_embeddings"}, kMaxWidth, 77);
     return c;
@@ -27,10 +31,16 @@ ModelConfig parse_text(const ConfigReader& json) {
 
 ModelConfig parse_vision(const ConfigReader& json) {
     ModelConfig c = parse(json, 768, 12, 3072);
-    c.causal = false;
     c.embed_norm = true;
     c.patch_bias = false;
-    read_picture_size(json, c, 32, 1);
+    c.class_tokens = 1;
+    read_picture_size(json, c, 32);
+    return c;
+}
+
+ModelConfig parse_siglip(const ConfigReader& json) {
+    ModelConfig c = parse(json, 768, 12, 3072, 1e-6, "gelu_pytorch_tanh");
+    read_picture_size(json, c, 16);
     return c;
 }
 
@@ -59,34 +69,39 @@ WeightMap text_map(const ModelConfig& c) {
 
 WeightMap vision_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model, p = c.patch_size;
+    const std::string patch = "embeddings.patch_embedding.";
     WeightMap map{.prefixes = {"vision_model.", ""},
-                  .rows = {{Slot::class_embed, {"embeddings.class_embedding"}, {d}},
-                           {Slot::patch_weight, {"embeddings.patch_embedding.weight"}, {d, kColours, p, p}},
+                  .rows = {{Slot::patch_weight, {patch + "weight"}, {d, kColours, p, p}},
                            {Slot::pos_embed, {"embeddings.position_embedding.weight"}, {c.context_length, d}}},
-                  .ignored = {"*position_ids", "text_model.*", "text_projection.weight", "logit_scale"}};
-    add_norm(map, Slot::embed_norm_gain, "pre_layrnorm", d);  // their spelling
+                  .ignored = {"*position_ids", "text_model.*", "text_projection.weight", "vision_model.head.*", "head.*",
+                              "logit_scale", "logit_bias"}};
+    if (c.class_tokens > 0) map.rows.push_back({Slot::class_embed, {"embeddings.class_embedding"}, {d}});
+    if (c.patch_bias) map.rows.push_back({Slot::patch_bias, {patch + "bias"}, {d}});
+    if (c.embed_norm) add_norm(map, Slot::embed_norm_gain, "pre_layrnorm", d);  // their spelling
     add_layers(map, c, kLayer);
     add_norm(map, Slot::final_norm_gain, "post_layernorm", d);
     add_projection(map, c, "visual_projection.weight");
     return map;
 }
 
-Spec spec(const ModelConfig& c) {
+Spec text_spec(const ModelConfig& c) {
     Spec s{.before = {Block::token_embedding, Block::position_embedding},
            .layer = {Block::attention, Block::mlp},
            .after = {Block::final_norm}};
-    if (reads_pictures(c)) s.before = {Block::patch_embedding, Block::position_embedding, Block::embedding_norm};
     if (c.d_projection > 0) s.after.push_back(Block::projection);
     return s;
 }
 
 constexpr std::string_view kTextNames[] = {"CLIPTextModel", "CLIPTextModelWithProjection"};
 constexpr std::string_view kVisionNames[] = {"CLIPVisionModel", "CLIPVisionModelWithProjection"};
+constexpr std::string_view kSiglipNames[] = {"SiglipVisionModel"};
 
 }  // namespace clip
 
-const Family kClipText = {"clip-text", clip::kTextNames, "clip_text_model", clip::parse_text, clip::text_map, clip::spec};
+const Family kClipText = {"clip-text", clip::kTextNames, "clip_text_model", clip::parse_text, clip::text_map, clip::text_spec};
 const Family kClipVision = {"clip-vision",      clip::kVisionNames, "clip_vision_model",
-                            clip::parse_vision, clip::vision_map,   clip::spec};
+                            clip::parse_vision, clip::vision_map,   picture_spec};
+const Family kSiglipVision = {"siglip-vision",    clip::kSiglipNames, "siglip_vision_model",
+                              clip::parse_siglip, clip::vision_map,   picture_spec};
 
 }  // namespace headlight::model

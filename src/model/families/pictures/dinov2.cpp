@@ -13,13 +13,7 @@ namespace dinov2 {
 
 ModelConfig parse_plain(const ConfigReader& json) {
     ModelConfig c = picture_stack(json, 768, 12, 1, 1e-6, "gelu");
-    c.family = "dinov2";  // says which steps a preprocessor_config.json without a type has
-    if (json.has("head_dim")) {
-        c.d_head = json.size({"head_dim"}, kMaxWidth);
-        c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
-    }
     c.query_bias = json.flag("qkv_bias", true);
-    c.causal = false;
     c.has_unembedding = false;
     c.layer_scale = true;
     const double hidden = std::floor(static_cast<double>(c.d_model) * json.number({"mlp_ratio"}, 4));
@@ -37,10 +31,11 @@ ModelConfig parse_plain(const ConfigReader& json) {
 
 /// The positions of the file are of image_size.
 void read_table_and_size(const ConfigReader& json, ModelConfig& c) {
-    read_picture_size(json, c, 14, c.class_tokens);
+    read_picture_size(json, c, 14);
     if (patch_rows(c) != patch_columns(c)) json.unsupported("image_size", "one number: a square table of positions");
     const std::int64_t side = patch_rows(c);
-    if (read_input_size(json, c, 14)) c.table_side = side;
+    read_input_size(json, c, "dinov2");
+    if (patch_rows(c) != side || patch_columns(c) != side) c.table_side = side;
 }
 
 ModelConfig parse(const ConfigReader& json) {
@@ -61,19 +56,14 @@ ModelConfig parse_with_registers(const ConfigReader& json) {
 WeightMap weight_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model, p = c.patch_size, m = c.d_mlp;
     const std::string e = "embeddings.", mlp = "encoder.layer.#.mlp.";
-    const std::int64_t patches = c.table_side > 0 ? c.table_side * c.table_side : patch_rows(c) * patch_columns(c);
     WeightMap map{.prefixes = {"dinov2.", "dinov2_with_registers.", ""},
                   .rows = {{Slot::class_embed, {e + "cls_token"}, {1, 1, d}},
                            {Slot::patch_weight, {e + "patch_embeddings.projection.weight"}, {d, kColours, p, p}},
                            {Slot::patch_bias, {e + "patch_embeddings.projection.bias"}, {d}},
-                           {Slot::pos_embed, {e + "position_embeddings"}, {1, patches + 1, d}},
-                           {Slot::attn_scale, {"encoder.layer.#.layer_scale1.lambda1"}, {d}},
-                           {Slot::mlp_scale, {"encoder.layer.#.layer_scale2.lambda1"}, {d}}},
+                           {Slot::pos_embed, {e + "position_embeddings"}, {1, table_patches(c) + 1, d}}},
                   .ignored = {"*embeddings.mask_token", "classifier.*"}};
-    if (c.registers > 0)
-        map.rows.push_back({Slot::register_embed, {e + "register_tokens"}, {1, c.registers, d}});
-    else
-        map.ignored.push_back("*embeddings.register_tokens");
+    add_registers(map, c);
+    add_layer_scale(map, c, "encoder.layer.#.");
     LayerNames names{.at = "encoder.layer.#.",
                      .ln1 = "norm1",
                      .ln2 = "norm2",
@@ -92,18 +82,12 @@ WeightMap weight_map(const ModelConfig& c) {
     return map;
 }
 
-Spec spec(const ModelConfig&) {
-    return {.before = {Block::patch_embedding, Block::position_embedding},
-            .layer = {Block::attention, Block::mlp},
-            .after = {Block::final_norm}};
-}
-
 constexpr std::string_view kNames[] = {"Dinov2Model"}, kRegisterNames[] = {"Dinov2WithRegistersModel"};
 
 }  // namespace dinov2
 
-const Family kDinov2 = {"dinov2", dinov2::kNames, "dinov2", dinov2::parse, dinov2::weight_map, dinov2::spec};
+const Family kDinov2 = {"dinov2", dinov2::kNames, "dinov2", dinov2::parse, dinov2::weight_map, picture_spec};
 const Family kDinov2Registers = {"dinov2_with_registers",      dinov2::kRegisterNames, "dinov2_with_registers",
-                                 dinov2::parse_with_registers, dinov2::weight_map,     dinov2::spec};
+                                 dinov2::parse_with_registers, dinov2::weight_map,     picture_spec};
 
 }  // namespace headlight::model

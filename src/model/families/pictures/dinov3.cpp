@@ -11,14 +11,12 @@ namespace dinov3 {
 
 ModelConfig parse(const ConfigReader& json) {
     ModelConfig c = picture_stack(json, 384, 6, 1536, 1e-5, "gelu");
-    c.family = "dinov3_vit";
     c.positions = Positions::rotary;
     c.rope.theta = json.number({"rope_theta"}, 100);
     c.rope_dims = c.d_head;
     if (c.d_head % 4 != 0)
         json.wrong("num_attention_heads", "heads whose width is a multiple of 4: pairs for rows and for columns",
                    "a width of " + std::to_string(c.d_head));
-    c.causal = false;
     c.has_unembedding = false;
     c.layer_scale = true;
     c.query_bias = true;
@@ -27,7 +25,8 @@ ModelConfig parse(const ConfigReader& json) {
     c.mlp_bias = json.flag("mlp_bias", true);
     c.gated_mlp = json.flag("use_gated_mlp", false);
     read_registers(json, c, 0);
-    read_input_size(json, c, 16);
+    read_picture_size(json, c, 16);
+    read_input_size(json, c, "dinov3_vit");
     return c;
 }
 
@@ -37,14 +36,10 @@ WeightMap weight_map(const ModelConfig& c) {
     WeightMap map{.prefixes = {""},
                   .rows = {{Slot::class_embed, {e + "cls_token"}, {1, 1, d}},
                            {Slot::patch_weight, {e + "patch_embeddings.weight"}, {d, kColours, p, p}},
-                           {Slot::patch_bias, {e + "patch_embeddings.bias"}, {d}},
-                           {Slot::attn_scale, {layer + "layer_scale1.lambda1"}, {d}},
-                           {Slot::mlp_scale, {layer + "layer_scale2.lambda1"}, {d}}},
+                           {Slot::patch_bias, {e + "patch_embeddings.bias"}, {d}}},
                   .ignored = {"*embeddings.mask_token"}};
-    if (c.registers > 0)
-        map.rows.push_back({Slot::register_embed, {e + "register_tokens"}, {1, c.registers, d}});
-    else
-        map.ignored.push_back("*embeddings.register_tokens");
+    add_registers(map, c);
+    add_layer_scale(map, c, layer);
     map.rows.push_back({Slot::q_bias, {layer + "attention.q_proj.bias"}, {d}});
     map.rows.push_back({Slot::v_bias, {layer + "attention.v_proj.bias"}, {d}});
     ModelConfig without = c;  // the keys have no bias
@@ -62,14 +57,10 @@ WeightMap weight_map(const ModelConfig& c) {
     return map;
 }
 
-Spec spec(const ModelConfig&) {
-    return {.before = {Block::patch_embedding}, .layer = {Block::attention, Block::mlp}, .after = {Block::final_norm}};
-}
-
 constexpr std::string_view kNames[] = {"DINOv3ViTModel"};
 
 }  // namespace dinov3
 
-const Family kDinov3 = {"dinov3_vit", dinov3::kNames, "dinov3_vit", dinov3::parse, dinov3::weight_map, dinov3::spec};
+const Family kDinov3 = {"dinov3_vit", dinov3::kNames, "dinov3_vit", dinov3::parse, dinov3::weight_map, picture_spec};
 
 }  // namespace headlight::model

@@ -3,12 +3,22 @@
 
 #include "headlight/model/picture.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace headlight::model {
 namespace {
 
 constexpr std::int64_t kMaxSide = 1 << 14, kMaxRegisters = 1024;
+
+void set_picture_size(const ConfigReader& json, ModelConfig& c, std::int64_t height, std::int64_t width) {
+    if (c.patch_size > std::min(height, width))
+        json.wrong("patch_size", "at most the picture's sides " + std::to_string(height) + " and " + std::to_string(width),
+                   std::to_string(c.patch_size));
+    c.image_height = height, c.image_width = width;
+    c.context_length = c.class_tokens + patch_rows(c) * patch_columns(c);
+}
 
 }  // namespace
 
@@ -22,29 +32,41 @@ ModelConfig picture_stack(const ConfigReader& json, std::int64_t width, std::int
     c.d_mlp = json.size({"intermediate_size"}, kMaxWidth, hidden);
     c.norm_epsilon = json.number({"layer_norm_eps"}, epsilon);
     c.activation = read_activation(json, "hidden_act", activation);
+    c.causal = false;
     c.positions = Positions::learned;
     c.score_scale = 1.0 / std::sqrt(static_cast<double>(c.d_head));
     return c;
 }
 
-void read_picture_size(const ConfigReader& json, ModelConfig& c, std::int64_t default_patch, std::int64_t class_tokens) {
+Spec picture_spec(const ModelConfig& c) {
+    Spec s{.before = {Block::patch_embedding}, .layer = {Block::attention, Block::mlp}, .after = {Block::final_norm}};
+    if (c.positions == Positions::learned) s.before.push_back(Block::position_embedding);
+    if (c.embed_norm) s.before.push_back(Block::embedding_norm);
+    if (c.d_projection > 0) s.after.push_back(Block::projection);
+    if (c.has_unembedding) s.after.push_back(Block::unembedding);
+    return s;
+}
+
+void read_picture_size(const ConfigReader& json, ModelConfig& c, std::int64_t default_patch) {
     if (json.size({"num_channels"}, kMaxWidth, kColours) != kColours) json.unsupported("num_channels", "3: red, green, blue");
+    std::vector<std::int64_t> sides;
     if (json.has("image_size") && json.raw("image_size").is_array()) {
-        const std::vector<std::int64_t> sides = json.integers("image_size", 2);
+        sides = json.integers("image_size", 2);
         for (const std::int64_t side : sides)
             if (side < 1 || side > kMaxSide) json.wrong("image_size", "1 to " + std::to_string(kMaxSide), std::to_string(side));
-        c.image_height = sides[0], c.image_width = sides[1];
     } else {
-        c.image_height = c.image_width = json.size({"image_size"}, kMaxSide, 224);
+        sides.assign(2, json.size({"image_size"}, kMaxSide, 224));
     }
     if (json.has("patch_size") && json.raw("patch_size").is_array()) json.unsupported("patch_size", "one number: square patches");
     c.patch_size = json.size({"patch_size"}, kMaxSide, default_patch);
-    if (c.image_height % c.patch_size != 0 || c.image_width % c.patch_size != 0)
-        json.wrong("patch_size",
-                   "a divisor of the picture's sides " + std::to_string(c.image_height) + " and " + std::to_string(c.image_width),
-                   std::to_string(c.patch_size));
-    c.class_tokens = class_tokens;
-    c.context_length = class_tokens + patch_rows(c) * patch_columns(c);
+    set_picture_size(json, c, sides[0], sides[1]);
+}
+
+void read_input_size(const ConfigReader& json, ModelConfig& c, std::string_view family) {
+    const PicturePlan plan = picture_plan(json.file().parent_path(), c, family);
+    const bool crops = plan.crop_height > 0;
+    if (!crops && (!plan.resize || plan.shortest_edge > 0)) return;  // any size: that of the configuration is taken
+    set_picture_size(json, c, crops ? plan.crop_height : plan.height, crops ? plan.crop_width : plan.width);
 }
 
 void read_registers(const ConfigReader& json, ModelConfig& c, std::int64_t fallback) {
@@ -53,17 +75,16 @@ void read_registers(const ConfigReader& json, ModelConfig& c, std::int64_t fallb
     c.class_tokens = 1 + c.registers;
 }
 
-bool read_input_size(const ConfigReader& json, ModelConfig& c, std::int64_t default_patch) {
-    read_picture_size(json, c, default_patch, c.class_tokens);
-    const PicturePlan plan = picture_plan(json.file().parent_path(), c);
-    const bool crops = plan.crop_height > 0;
-    if (!crops && (!plan.resize || plan.shortest_edge > 0)) return false;  // any size: that of the configuration is taken
-    const std::int64_t height = crops ? plan.crop_height : plan.height, width = crops ? plan.crop_width : plan.width;
-    if (height == c.image_height && width == c.image_width) return false;
-    const ConfigReader given(json.file().parent_path() / "preprocessor_config.json",
-                             {{"image_size", {height, width}}, {"patch_size", c.patch_size}});
-    read_picture_size(given, c, c.patch_size, c.class_tokens);
-    return true;
+void add_registers(WeightMap& map, const ModelConfig& c) {
+    if (c.registers > 0)
+        map.rows.push_back({Slot::register_embed, {"embeddings.register_tokens"}, {1, c.registers, c.d_model}});
+    else
+        map.ignored.push_back("*embeddings.register_tokens");
+}
+
+void add_layer_scale(WeightMap& map, const ModelConfig& c, const std::string& at) {
+    map.rows.push_back({Slot::attn_scale, {at + "layer_scale1.lambda1"}, {c.d_model}});
+    map.rows.push_back({Slot::mlp_scale, {at + "layer_scale2.lambda1"}, {c.d_model}});
 }
 
 }  // namespace headlight::model

@@ -13,8 +13,8 @@ namespace vit {
 ModelConfig parse(const ConfigReader& json, std::int64_t class_tokens) {
     ModelConfig c = picture_stack(json, 768, 12, 3072, 1e-12, "gelu");
     c.query_bias = json.flag("qkv_bias", true);
-    c.causal = false;
-    read_picture_size(json, c, 16, class_tokens);
+    c.class_tokens = class_tokens;
+    read_picture_size(json, c, 16);
     c.labels = read_labels(json);
     c.vocab_size = static_cast<std::int64_t>(c.labels.size());
     return c;
@@ -55,18 +55,12 @@ WeightMap weight_map(const ModelConfig& c) {
     return map;
 }
 
-Spec spec(const ModelConfig&) {
-    return {.before = {Block::patch_embedding, Block::position_embedding},
-            .layer = {Block::attention, Block::mlp},
-            .after = {Block::final_norm, Block::unembedding}};
-}
-
 constexpr std::string_view kVitNames[] = {"ViTForImageClassification", "ViTModel"};
 constexpr std::string_view kDeitNames[] = {"DeiTForImageClassification", "DeiTForImageClassificationWithTeacher", "DeiTModel"};
 
 }  // namespace vit
 
-const Family kVit = {"vit", vit::kVitNames, "vit", vit::parse_vit, vit::weight_map, vit::spec};
-const Family kDeit = {"deit", vit::kDeitNames, "deit", vit::parse_deit, vit::weight_map, vit::spec};
+const Family kVit = {"vit", vit::kVitNames, "vit", vit::parse_vit, vit::weight_map, picture_spec};
+const Family kDeit = {"deit", vit::kDeitNames, "deit", vit::parse_deit, vit::weight_map, picture_spec};
 
 }  // namespace headlight::model
