@@ -232,6 +232,19 @@ TEST_F(WindowTest, APairThatTheProgramHasPinnedIsNoQuestionOfAPrediction) {
     EXPECT_NEAR(row->exact().toDouble(), double(likeliest.probability), 1e-6);
 }
 
+/// The key of a pair is known, and not its query: where a comparison has pinned what differs, or after Shift+click.
+TEST_F(WindowTest, AKeyWithoutAQueryIsNoPair) {
+    figure::Selection next = selected();
+    next.pinned_queries.clear();
+    next.pinned_keys = {Position(3)};
+    window.document().selection().set(next);
+    for (const char* view : {"lens", "drivers", "matrix"}) {
+        ASSERT_TRUE(show_view(view));
+        EXPECT_FALSE(window.error_panel().isVisible()) << view << ": " << window.error_panel().message().toStdString();
+        EXPECT_FALSE(window.inspector().row(QStringLiteral("weight (softmax)")));
+    }
+}
+
 /// Bars give way to numbers and names.
 TEST(NumberRow, ANarrowRowShowsItsWholeNumberAndNoBar) {
     const auto pixels = [](NumberRow& row) { return row.grab().toImage(); };

@@ -304,7 +304,7 @@ void Inspector::refresh() {
                 [this, asked](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                     std::function<void()> show = [] {};
                     // A saved trace has the weight of a pair, but not its terms.
-                    if (asked.key && model::has_weights(*asked.trace->model()))
+                    if (asked.query && asked.key && model::has_weights(*asked.trace->model()))
                         show = [this, chains = chains_of(asked, cancel)] { show_chain(chains); };
                     else if (asked.query)
                         show = [this, keys = keys_of(asked)] { show_keys(keys); };
