@@ -51,6 +51,31 @@ elseif(NOT HEADLIGHT_OPENBLAS_OPENMP_DIR)
   message(WARNING "libopenblas0-openmp not found: forward passes may be twice as slow. Install it and configure again.")
 endif()
 
+# Debian 12's LibTorch lists OpenCV, ffmpeg and 200 libraries of theirs as needed without a call to them, and loading them takes
+# half of the time of a short command. The programs take a copy without what it never calls, in a folder that an installation lacks:
+# an installed program, or one built without patchelf, takes the system's.
+find_program(HEADLIGHT_PATCHELF patchelf)
+if(torch_is_the_systems EQUAL 0 AND HEADLIGHT_PATCHELF)
+  get_filename_component(torch_folder "${TORCH_LIBRARY}" DIRECTORY)
+  set(torch_cpu ${torch_folder}/libtorch_cpu.so)
+  set(pruned ${CMAKE_BINARY_DIR}/lib/headlight)
+  set(prune ${CMAKE_SOURCE_DIR}/cmake/prune-library)
+  file(GLOB pruned_copy ${pruned}/libtorch_cpu.so*)
+  if(NOT pruned_copy OR "${torch_cpu}" IS_NEWER_THAN "${pruned_copy}" OR "${prune}" IS_NEWER_THAN "${pruned_copy}")
+    file(REMOVE_RECURSE ${pruned})
+    execute_process(COMMAND ${prune} ${torch_cpu} ${pruned} OUTPUT_VARIABLE pruned_copy ERROR_VARIABLE pruning_error
+                    RESULT_VARIABLE pruning_failed OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
+  if(pruning_failed)
+    message(STATUS "LibTorch cannot be pruned, and programs start slower: ${pruning_error}")
+  else()
+    message(STATUS "LibTorch pruned: ${pruned_copy}")
+    list(PREPEND HEADLIGHT_RPATH "$ORIGIN/../lib/headlight")
+  endif()
+elseif(torch_is_the_systems EQUAL 0)
+  message(STATUS "patchelf not found: programs load all that LibTorch lists, and start slower. Install it and configure again.")
+endif()
+
 # The build tree's programs have the run path of installed ones. CMake would otherwise pad theirs with empty elements, to rewrite
 # it at the installation, and an empty element means the current directory to the loader.
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
