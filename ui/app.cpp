@@ -13,6 +13,7 @@
 
 #include <QApplication>
 #include <QFileInfo>
+#include <QHashFunctions>
 #include <QSettings>
 #include <QTimer>
 
@@ -82,6 +83,7 @@ void start_document(MainWindow& window, const WindowOptions& options) {
 }
 
 int run_window(int& argc, char** argv, const WindowOptions& options) {
+    QHashSeed::setDeterministicGlobalSeed();  // as for a picture without the window: a PDF lists its fonts in the order of a hash
     name_application();
     Application application(argc, argv);
     figure::use_c_locale();

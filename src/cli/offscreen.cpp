@@ -4,6 +4,7 @@
 #include "headlight/figure/core/c_locale.h"
 
 #include <QGuiApplication>
+#include <QHashFunctions>
 
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,7 @@ Offscreen::Offscreen() {
     if (QCoreApplication::instance()) return;
     ::setenv("QT_QPA_PLATFORM", "offscreen", 1);
     qInstallMessageHandler(drop_remarks);
+    QHashSeed::setDeterministicGlobalSeed();  // a PDF lists its fonts in the order of a hash
     application_ = std::make_unique<QGuiApplication>(argc_, argv_);
     figure::use_c_locale();
 }

@@ -201,13 +201,27 @@ TEST(Render, NamesTheViewsThatAreMeantForLongTexts) {
     EXPECT_THAT(notes("matrix", text), Not(HasSubstr("texts of this length")));
 }
 
-TEST(Render, WithoutAnyFontItIsAnError) {
+TEST(Render, APdfOfManyFontsHasTheSameBytesEachTime) {
+    const TempFolder folder;
+    std::vector<std::string> hashes;
+    for (int i = 0; i < 3; ++i) {
+        done(headlight({"render", "novella-7m", "--text", "день שלום سلام नमस्ते ★", "--view", "head", "--out", folder / "f.pdf"}));
+        hashes.push_back(io::sha256_file(folder / "f.pdf"));
+    }
+    EXPECT_THAT(hashes, testing::Each(hashes.front()));
+}
+
+TEST(Render, BytesOfAFigureDoNotDependOnInstalledFonts) {
     const TempFolder folder;
     const std::string none = folder.write("fonts.conf", "<?xml version='1.0'?><fontconfig><dir>/nowhere</dir></fontconfig>");
-    const Outcome outcome = headlight({"render", "novella-7m", "--text", "a", "--view", "head", "--out", folder / "f.png"}, "",
-                                      {{"FONTCONFIG_FILE", none}});
-    refused(outcome, 1, HasSubstr("No font is installed. Install one"));
-    EXPECT_FALSE(std::filesystem::exists(folder / "f.png"));
+    const std::string text = "Été ὁ день שלום سلام नमस्ते -> nurse";
+    for (const std::string format : {"svg", "png"}) {
+        const std::string with = folder / ("with." + format), without = folder / ("without." + format);
+        done(headlight({"render", "novella-7m", "--text", text, "--view", "head", "--out", with}));
+        done(headlight({"render", "novella-7m", "--text", text, "--view", "head", "--out", without}, "",
+                       {{"FONTCONFIG_FILE", none}}));
+        EXPECT_EQ(io::sha256_file(with), io::sha256_file(without)) << format;
+    }
 }
 
 }  // namespace render_test

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/figure/core/theme.h"
 
-#include "figure/core/literal_font.h"
-#include "headlight/base/error.h"
-
+#include <QDir>
 #include <QFontDatabase>
-#include <QRawFont>
 #include <QStringList>
 
 #include <algorithm>
@@ -13,25 +10,25 @@
 #include <map>
 #include <utility>
 
+// Outside any namespace, as the macro asks.
+static void start_font_resources() { Q_INIT_RESOURCE(fonts); }
+
 namespace headlight::figure {
 namespace {
 
-/// Inter where it is installed, then Noto for the scripts that Inter lacks, then whatever the system calls sans.
+/// The program's own Inter, then Noto for the scripts that Inter lacks, then whatever the system calls sans. What the program
+/// carries (resources/fonts) precedes installed fonts of the same names; Chinese, Japanese, Korean and emoji are the system's.
 const QStringList& families() {
     static const QStringList list = [] {
-        const QStringList installed = QFontDatabase::families();
+        start_font_resources();
+        const QDir carried(QStringLiteral(":/headlight/fonts"));
+        for (const QString& file : carried.entryList()) QFontDatabase::addApplicationFont(carried.filePath(file));
+        const QStringList known = QFontDatabase::families();
         QStringList found;
-        for (const char* wanted : {"Inter", "Inter Variable", "Noto Sans", "Noto Sans CJK SC", "Noto Sans Arabic",
-                                   "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Color Emoji", "DejaVu Sans"})
-            if (const QString family = QString::fromLatin1(wanted); installed.contains(family)) found << family;
+        for (const char* wanted : {"Inter", "Noto Sans", "Headlight Symbols", "Noto Sans CJK SC", "Noto Sans Arabic",
+                                   "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Color Emoji"})
+            if (const QString family = QString::fromLatin1(wanted); known.contains(family)) found << family;
         found << QStringLiteral("sans-serif");
-        QFont first;
-        first.setFamilies(found);
-        // Where there is none, Qt's stand-in for a font would crash when it is asked for its name.
-        if (QRawFont::fromFont(first).fontTable("head").isEmpty())
-            throw Error(ErrorFacts{.problem = "No font is installed",
-                                   .hint = "Install one, fonts-inter or fonts-dejavu-core for example"});
-        draw_literally(found.front());
         return found;
     }();
     return list;
