@@ -22,25 +22,32 @@ __version__ = "0.1.0"
 # Set by conda, environment modules, PySide and OpenCV for their own libraries, which the program must not load.
 _FOREIGN = ("LD_LIBRARY_PATH", "QT_PLUGIN_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH", "QT_QPA_FONTDIR")
 _OF_CHECKOUT = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "bin" / "headlight"
+_OF_WHEEL = pathlib.Path(__file__).resolve().parent / "native" / "bin" / "headlight"  # packaging/build-wheel puts it there
 _SECONDS_TO_STOP = 10
 _SECONDS_BEFORE_BAR = 0.7
 _SECONDS_BETWEEN_STEPS = 0.2
 
 
 def program():
-    """The path of the program: $HEADLIGHT, else the one that this package's checkout has built, else the one on PATH."""
+    """The path of the program: $HEADLIGHT, else the one of the wheel or that this package's checkout has built, else the one on PATH."""
     named = os.environ.get("HEADLIGHT")
     if named:
         found = shutil.which(os.path.expanduser(named))
         if not found:
             raise HeadlightError(f"HEADLIGHT names no program: {named}. Set it to the path of headlight, or unset it")
         return os.path.abspath(found)
-    if os.access(_OF_CHECKOUT, os.X_OK):
-        return str(_OF_CHECKOUT)
+    for own in (_OF_WHEEL, _OF_CHECKOUT):
+        if os.access(own, os.X_OK):
+            return str(own)
     found = shutil.which("headlight")
     if not found:
         raise HeadlightError("The program headlight was not found. Put it on PATH, or set the environment variable HEADLIGHT to its path")
     return os.path.abspath(found)
+
+
+def main():
+    """The command `headlight` that a wheel installs: becomes the program."""
+    os.execve(_OF_WHEEL, [str(_OF_WHEEL), *sys.argv[1:]], environment())
 
 
 def environment():
