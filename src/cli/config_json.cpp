@@ -2,6 +2,7 @@
 #include "cli/config_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace headlight::cli {
@@ -147,6 +148,19 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.d_projection > 0) json["d_projection"] = c.d_projection;
     if (const model::Latent& l = c.latent; l.any()) {
         json["latent"] = {{"rank", l.rank}, {"query_rank", l.query_rank}, {"content", l.content}};
+        json["d_value"] = model::value_width(c);
+    }
+    if (model::has_implied_maps(c)) {
+        for (const model::Mixer mixer : c.mixers)
+            json["mixers"].push_back(mixer == model::Mixer::state_space ? "state_space" : "attention");
+        const model::StateSpace& s = c.state_space;
+        json["state_space"] = {{"groups", s.groups},
+                               {"conv_width", s.conv_width},
+                               {"conv_bias", s.conv_bias},
+                               {"activation", word(s.activation)},
+                               {"norm_groups", s.norm_groups}};
+        if (s.least_step > 0) json["state_space"]["least_step"] = s.least_step;
+        if (std::isfinite(s.largest_step)) json["state_space"]["largest_step"] = s.largest_step;
         json["d_value"] = model::value_width(c);
     }
     if (!c.windows.empty()) json["windows"] = c.windows;

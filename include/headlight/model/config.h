@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -157,6 +158,24 @@ struct Latent {
     bool any() const noexcept { return rank > 0; }
 };
 
+/// How a layer mixes tokens. attention: softmax of scores. state_space: the update of a state that is linear in its inputs
+/// (Mamba-2, Dao and Gu 2024); unrolled it is a map of signed weights from token to token, the layer's implied attention.
+enum class Mixer { attention, state_space };
+
+/// Layers of Mixer::state_space. n_heads heads have states of value_width() x d_head numbers; queries (C) and keys (B) are of
+/// `groups`, each written out for the heads that read it, so n_kv_heads is n_heads. The weight of key j for query t is
+/// (q_t.k_j) step_j exp(sum of rate step_s for s = j + 1 ... t), where rate < 0 is the head's own.
+struct StateSpace {
+    std::int64_t groups = 1;                   ///< of queries and keys; a divisor of the heads
+    std::int64_t conv_width = 0;               ///< tokens of the causal convolution before the update, its own included
+    bool conv_bias = true;                     ///< the convolution has a bias
+    Activation activation = Activation::silu;  ///< behind the convolution; the gate's is SiLU
+    double least_step = 0, largest_step = std::numeric_limits<double>::infinity();  ///< steps are cut to these
+    std::int64_t norm_groups = 1;  ///< parts of the output, each with a scale of its own in the norm behind the gate
+    /// Numbers that the convolution runs over: those of values, keys and queries.
+    std::int64_t conv_channels(std::int64_t values, std::int64_t d_state) const noexcept { return values + 2 * groups * d_state; }
+};
+
 /// Everything about a model that is not a weight, whatever the family calls it. Filled by a family's parse_config.
 struct ModelConfig {
     std::string family;        ///< registry name: "bloom", "gpt2", "bert", "llama"
@@ -266,12 +285,24 @@ struct ModelConfig {
     Convolution convolution;      ///< DeBERTa's, beside layer 0
     bool legacy_mlm_head = true;  ///< DeBERTa: which masked-word head counts where a file holds both (its `legacy`)
 
+    std::vector<Mixer> mixers;  ///< [layer]; empty: attention in all
+    StateSpace state_space;
+
     Latent latent;
     std::int64_t d_value = 0;  ///< width of a head's values and outputs where it is not d_head (DeepSeek); 0: d_head
 };
 
 /// Numbers of a head's values, and of what it mixes of them.
 inline std::int64_t value_width(const ModelConfig& c) noexcept { return c.d_value > 0 ? c.d_value : c.d_head; }
+inline Mixer mixer_of(const ModelConfig& c, std::int64_t layer) noexcept {
+    return c.mixers.empty() ? Mixer::attention : c.mixers[static_cast<std::size_t>(layer)];
+}
+/// The layer has an implied map in the place of a pattern: signed weights, whose rows do not sum to 1.
+inline bool has_implied_map(const ModelConfig& c, std::int64_t layer) noexcept { return mixer_of(c, layer) != Mixer::attention; }
+/// Some layer has.
+inline bool has_implied_maps(const ModelConfig& c) noexcept {
+    return std::ranges::any_of(c.mixers, [](Mixer mixer) { return mixer != Mixer::attention; });
+}
 /// The first of a head's numbers that rotate.
 inline std::int64_t first_rotated(const ModelConfig& c) noexcept { return c.latent.any() ? c.latent.content : 0; }
 
@@ -354,10 +385,21 @@ inline std::int64_t mlp_width(const ModelConfig& c, std::int64_t layer) noexcept
 inline std::int64_t expert_of(const ModelConfig& c, std::int64_t layer, std::int64_t unit) noexcept {
     return has_experts(c, layer) && unit < c.experts.count * c.experts.width ? unit / c.experts.width : -1;
 }
+/// False: the layer ends behind what mixes its tokens (Mamba-2).
+inline bool has_mlp(const ModelConfig& c, std::int64_t layer) noexcept {
+    return !has_implied_map(c, layer) || mlp_width(c, layer) > 0;
+}
 /// The layer whose output a convolution is added to.
 inline bool has_convolution(const ModelConfig& c, std::int64_t layer) noexcept { return c.convolution.any() && layer == 0; }
 inline std::int64_t embedding_width(const ModelConfig& c) noexcept { return c.d_embed > 0 ? c.d_embed : c.d_model; }
 /// How a layer differs from others: "local 512", "global", "no rotation", "experts"; "" if all layers are alike.
 std::string layer_label(const ModelConfig&, std::int64_t layer);
+
+/// Error where some layer has an implied map: `what` ("Sweeps") needs softmax attention in all.
+void require_attention(const ModelConfig&, const std::string& what);
+/// The same of one layer.
+void require_attention(const ModelConfig&, std::int64_t layer, const std::string& what);
+/// Why a view of attention has nothing to show of such a model; "" where all layers have attention.
+std::string why_no_attention(const ModelConfig&);
 
 }  // namespace headlight::model

@@ -298,8 +298,23 @@ void mask_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
     tile.masked_fill_(illegal(in, t, tile.device()), -std::numeric_limits<double>::infinity());
 }
 
+namespace {
+
+/// What a state space has for a softmax. Exponents are of sums of one sign, so that none is above 0 for a legal key.
+void decay_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
+    const auto of = [&](const at::Tensor& each) { return each.narrow(0, t.head0, t.heads); };
+    const at::Tensor rows = of(in.state.decays).narrow(1, t.row0, t.rows).unsqueeze(2);
+    const at::Tensor keys = of(in.state.decays).narrow(1, 0, t.keys).unsqueeze(1);
+    const at::Tensor factor = (rows - keys).clamp_max(0).exp() * of(in.state.steps).narrow(1, 0, t.keys).unsqueeze(1);
+    tile.copy_(tile.to(at::kDouble) * factor);
+    tile.masked_fill_(illegal(in, t, tile.device()), 0);
+}
+
+}  // namespace
+
 void softmax_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink,
                   std::vector<RowLogs>* logs) {
+    if (in.state.defined()) return decay_tile(in, t, tile);
     if (has_kernels(in.q)) {
         in.q.scalar_type() == at::kFloat ? softmax_on_cpu<float>(in, t, tile, masked, sink, logs)
                                          : softmax_on_cpu<double>(in, t, tile, masked, sink, logs);

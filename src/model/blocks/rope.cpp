@@ -110,6 +110,7 @@ void make_rope(Pass& pass) {
 }
 
 bool rotation_stays(const ModelConfig& c, std::int64_t tokens, std::int64_t longer) {
+    if (has_implied_maps(c)) return false;  // states are not kept: a longer text runs as a whole
     if (c.positions != Positions::rotary) return true;
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const LayerRope kind = rope_of(c, l);

@@ -25,7 +25,8 @@ std::span<const Family> families() {
         kQwen3Moe, kOlmoe,      kGraniteMoe, kPhimoe,     kDeberta,    kDebertaV2,    kNomicBert,
         kMixtral,  kQwen2Moe,   kGptOss,     kDeepseekV2, kDeepseekV3, kT5,           kMt5,
         kBart,     kMbart,      kMarian,     kPegasus,    kM2m100,     kUmt5,         kVit,
-        kDeit,     kClipText,   kClipVision, kDinov2,     kDinov3,     kSiglipVision, kDinov2Registers};
+        kDeit,     kClipText,   kClipVision, kDinov2,     kDinov3,     kSiglipVision, kDinov2Registers,
+        kMamba2};
     return kFamilies;
 }
 

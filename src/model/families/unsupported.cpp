@@ -15,7 +15,7 @@ struct Reason {
 constexpr Reason kReasons[] = {
     {"Its layers are not all softmax attention: state updates, linear attention and short convolutions are not computed",
      "bailing_hybrid bamba falcon_h1 falcon_mamba fnet granitemoe_swa granitemoehybrid hrm_text jamba kimi_linear lfm2 "
-     "lfm2_moe lfm2_vl lfm3 lfm3_vl lfm3_vl_vision mamba mamba2 minimax nemotron_h nemotron_h_omni olmo_hybrid qwen3_5 "
+     "lfm2_moe lfm2_vl lfm3 lfm3_vl lfm3_vl_vision mamba minimax nemotron_h nemotron_h_omni olmo_hybrid qwen3_5 "
      "qwen3_5_moe qwen3_5_moe_text qwen3_5_moe_vision qwen3_5_text qwen3_5_vision qwen3_next qwen4_exp qwen4_exp_text "
      "qwen4_exp_vision recurrent_gemma rwkv xlstm zamba zamba2"},
     {"It reads or writes sound, which is not read",

@@ -60,6 +60,14 @@ std::string attention_text(const ModelConfig& c) {
     return text;
 }
 
+std::string state_space_text(const ModelConfig& c) {
+    const StateSpace& s = c.state_space;
+    return with_commas(c.n_heads) + (c.n_heads == 1 ? " head with a state of " : " heads with states of ") +
+           with_commas(value_width(c)) + " × " + with_commas(c.d_head) + ", keys and queries of " + with_commas(s.groups) +
+           (s.groups == 1 ? " group" : " groups") + ", a convolution over " + with_commas(s.conv_width) +
+           " tokens before it, a gate and a norm behind it";
+}
+
 std::string activation_text(Activation a) {
     switch (a) {
         case Activation::relu: return "ReLU";
@@ -171,7 +179,10 @@ BlockInfo block_of(const Model& model, Block block) {
             return info("embedding_projection", "embedding", "Projection to the stream", size_text(c.d_embed, c.d_model),
                         {"embed_projection."});
         case Block::embedding_norm: return norm_block(model, "embedding_norm", "embed_ln.");
-        case Block::attention: return adding(info("attention", "attention", "Attention", attention_text(c), {"blocks.0.attn."}));
+        case Block::attention:
+            return adding(has_implied_map(c, 0)
+                              ? info("attention", "attention", "State space", state_space_text(c), {"blocks.0.attn."})
+                              : info("attention", "attention", "Attention", attention_text(c), {"blocks.0.attn."}));
         case Block::cross_attention: {
             const bool alone = c.stack == Stack::cross;
             return adding(info("cross_attention", alone ? "attention" : "cross_attention", "Cross attention",

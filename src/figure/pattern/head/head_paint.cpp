@@ -125,7 +125,7 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const QFont font = ui_font(12);
     const bool sole = f.sole_head();
     const QString amount = draw::amount_name(f.drawn.transfer);
-    QString what = data_.difference ? QStringLiteral("B − A of the weight")
+    QString what = data_.difference ? data_.signed_name
                    : sole           ? QStringLiteral("one line a pair, opacity = %1").arg(amount)
                           : QStringLiteral("one line a pair and head, opacity = %1 / %2").arg(amount).arg(f.drawn.active.size());
     constexpr double bar_width = 120, room_of_ends = 62;  // before and after the bar

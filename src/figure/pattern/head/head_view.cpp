@@ -146,7 +146,7 @@ std::optional<HeadId> HeadFigure::head_of(std::int32_t map) const {
 }
 
 QString HeadFigure::name_of(std::int32_t map) const {
-    if (data_.difference) return map == 0 ? QStringLiteral("more in B") : QStringLiteral("less in B");
+    if (data_.difference) return map == 0 ? data_.plus : data_.minus;
     if (is_together()) return data_.together;
     return head_name({data_.layer, data_.heads[static_cast<std::size_t>(map)]});
 }
@@ -208,6 +208,7 @@ QString HeadFigure::description() const {
                    "Bahdanau et al., “Neural Machine Translation by Jointly Learning to Align and Translate”, 2015; Vig, “A "
                    "Multiscale Visualization of Attention in the Transformer Model”, 2019.")
             .arg(data_.weight_name);
+    if (data_.difference && !data_.signed_description.isEmpty()) return data_.signed_description;
     if (data_.difference)
         return QStringLiteral(
             "Each line joins a query (left) with a key (right) whose weight is another in B than in A, in the mean of the heads that "
