@@ -89,7 +89,7 @@ TEST(Implied, NothingReadsAPatternThatTheLayerDoesNotHave) {
          })
         EXPECT_THAT(failure(read), HasSubstr("softmax attention"));
     EXPECT_THAT(failure([&] { mlp_weights(*trace->model(), Layer(0)); }), HasSubstr("no MLP"));
-    EXPECT_THAT(failure([&] { Variants(mamba2().model, {.ids = {1, 2, 3}}, {}); }), HasSubstr("softmax attention"));
+    EXPECT_THAT(failure([&] { Variants(mamba2().model, some_input(*mamba2().model), {}); }), HasSubstr("softmax attention"));
     EXPECT_FALSE(trace->overview().any());
     const Opened qwen3(fixtures() / "models" / "qwen3");
     const auto other = run(qwen3.model, qwen3.tokenizer, {.text = kText});

@@ -49,7 +49,7 @@ void require_layer(const trace::Trace& trace, Layer layer) {
 struct ImpliedMaps {
     analyze::PatternAxes axes;
     std::vector<analyze::Matrix> maps;
-    QString pooled;  ///< " · a cell is the farthest from 0 of about 3 × 3 pairs"; empty: each pair by itself
+    QString pooled;  ///< "a cell is the farthest from 0 of about 3 × 3 pairs"; empty: each pair by itself
 };
 
 ImpliedMaps maps_of_layer(const trace::Trace& trace, Layer layer, const std::vector<Head>& heads, const CancelToken& cancel) {
@@ -59,7 +59,7 @@ ImpliedMaps maps_of_layer(const trace::Trace& trace, Layer layer, const std::vec
     if (trace.tokens() <= most_cells) return out;
     out.axes = analyze::pooled_axes(out.axes, most_cells);
     const std::int64_t pairs = (trace.tokens() + most_cells - 1) / most_cells;
-    out.pooled = QStringLiteral(" · a cell is the farthest from 0 of about %1 × %1 pairs").arg(pairs);
+    out.pooled = QStringLiteral("a cell is the farthest from 0 of about %1 × %1 pairs").arg(pairs);
     return out;
 }
 
@@ -97,7 +97,7 @@ std::unique_ptr<Figure> implied_head_view(TracePtr trace, Layer layer, std::vect
     data.plus = QStringLiteral("weight above 0");
     data.minus = QStringLiteral("weight below 0");
     data.signed_name = QStringLiteral("implied weight");
-    data.weight_name = kWhat + maps.pooled;
+    data.weight_name = kWhat + (maps.pooled.isEmpty() ? QString() : QStringLiteral(" · ") + maps.pooled);
     data.signed_description = QStringLiteral(
                                   "Each line joins a query (left) with a key (right), blue where the key adds to what the query "
                                   "gets and orange where it is taken from it, in the mean of the heads that were chosen.") +
@@ -113,8 +113,10 @@ std::unique_ptr<Figure> implied_matrix_view(TracePtr trace, std::vector<HeadId> 
         ImpliedMaps maps = maps_of_layer(*trace, id.layer, {id.head}, cancel);
         data.weights.push_back(without_gaps(maps.maps.front()));
         data.axes = std::move(maps.axes);
-        data.weight_name = kWhat + maps.pooled;
+        if (!maps.pooled.isEmpty() && data.notes.empty()) data.notes.push_back(maps.pooled.toStdString());
     }
+    data.weight_name = QStringLiteral("implied weight");
+    data.notes.push_back("signed, rows do not sum to 1");
     data.heads = std::move(heads);
     data.sums = sums;
     data.diverging = {Eigen::VectorXf::Zero(std::ssize(data.axes.queries)), symmetric_limit(data.weights)};
