@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Head, matrix and model view of layers without a softmax, and what all other views say of such a model.
+#include "figure/pattern/head/head_view.h"
 #include "headlight/analyze/pattern/implied.h"
 #include "headlight/base/error.h"
 #include "headlight/figure/core/request.h"
@@ -57,6 +58,27 @@ TEST(ImpliedViews, TheMatrixHoldsTheMapWithItsSigns) {
         negative = negative || x < 0;
     }
     EXPECT_TRUE(negative);
+}
+
+TEST(ImpliedViews, TheHeadViewDrawsLinesHoweverLargeTheWeights) {
+    const TracePtr trace = mamba2();
+    const Table small = make_figure(trace, state_of("head"), {}, {})->table();
+    EXPECT_GT(small.rows.size(), 20u);
+    std::set<std::string> signs;
+    for (const auto& row : small.rows) signs.insert(std::get<std::string>(row.front()));
+    EXPECT_EQ(signs, (std::set<std::string>{"weight above 0", "weight below 0"}));
+    HeadViewData data;
+    data.axes = analyze::pattern_axes(*trace, {});
+    const auto n = std::ssize(data.axes.queries);
+    data.heads = {Head(0)};
+    data.n_heads = 1;
+    data.difference = true;
+    data.limit = 400;
+    data.together = QStringLiteral("a map");
+    data.weights = {analyze::Matrix::Constant(n, n, 200), analyze::Matrix::Zero(n, n)};
+    const Table large = head_figure(std::move(data))->table();
+    ASSERT_EQ(std::ssize(large.rows), n * n);
+    EXPECT_FLOAT_EQ(static_cast<float>(std::get<double>(large.rows.front().back())), 0.5F) << "the opacity";
 }
 
 TEST(ImpliedViews, APooledCellIsTheFarthestFromZeroOfItsPairs) {

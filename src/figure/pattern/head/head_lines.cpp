@@ -63,13 +63,16 @@ HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vec
     HeadLines out;
     out.pairs = legal_pairs(axes, causal) * std::ssize(active);
     const auto queries = static_cast<Eigen::Index>(axes.queries.size());
+    // Weights beyond 1, of a signed scale, are brought below it before they go through the transfer function.
+    const float before = share > 0 ? std::min(share, 1.0F) : 1.0F;
+    if (share > 0) share /= before;
     if (share <= 0) share = 1.0F / static_cast<float>(active.size());
     out.query_begin.reserve(axes.queries.size() + 1);
     for (Eigen::Index i = 0; i < queries; ++i) {
         cancel.throw_if_cancelled();
         out.query_begin.push_back(out.lines.size());
         for (const std::int32_t head : active) {
-            const Eigen::VectorXf row = weights[static_cast<std::size_t>(head)].row(i);
+            const Eigen::VectorXf row = before * weights[static_cast<std::size_t>(head)].row(i);
             const Eigen::VectorXf strength = apply(transfer, row);
             for (Eigen::Index j = 0; j < strength.size(); ++j)
                 if (const float opacity = std::min(1.0F, strength[j] * share); opacity >= least_opacity)

@@ -99,16 +99,17 @@ Sharpening HeadFigure::sharpening() {
 
 std::vector<Eigen::VectorXf> HeadFigure::strengths(bool on_keys, std::int64_t row, Rows queries) const {
     std::vector<Eigen::VectorXf> all;
+    const float before = data_.difference ? std::min(1.0F, static_cast<float>(1 / data_.limit)) : 1.0F;  // as in the lines
     for (const std::int32_t head : drawn_->active) {
         const auto& map = data_.weights[static_cast<std::size_t>(head)];
         if (on_keys) {
-            all.push_back(apply(drawn_->transfer, Eigen::VectorXf(map.row(row))));
+            all.push_back(apply(drawn_->transfer, Eigen::VectorXf(before * map.row(row))));
             continue;
         }
         // Some transfer functions look at the whole row of a query, so a column alone does not say its strengths.
         Eigen::VectorXf& column = all.emplace_back(Eigen::VectorXf::Zero(map.rows()));
         for (std::int64_t i = queries.first; i < queries.last; ++i)
-            column[i] = apply(drawn_->transfer, Eigen::VectorXf(map.row(i)))[row];
+            column[i] = apply(drawn_->transfer, Eigen::VectorXf(before * map.row(i)))[row];
     }
     return all;
 }
