@@ -57,6 +57,8 @@ std::string nearest_names(const std::string& glob, const std::vector<HookPoint>&
                                            [&](const HookPoint& p) { return model::glob_match(every_layer, name_of(p, c)); })) {
         hint = "Layers of this model are 0 to " + std::to_string(c.n_layers - 1);
     }
+    if (model::has_implied_maps(c) && (glob.find("pattern") != std::string::npos || glob.find("scores") != std::string::npos))
+        hint = "This model has no softmax attention in layers that update a state: their maps are blocks.*.attn.hook_implied";
     throw Error({.problem = "No hook of this model has that name", .item = "'" + glob + "'", .hint = hint});
 }
 

@@ -170,7 +170,9 @@ TEST(StateUpdateCommands, LensPredictionsAndGenerationWork) {
     const TempFolder folder;
     for (const char* analysis : {"lens", "predictions"})
         done(headlight({"analyze", analysis, kFolder, "--text", kText, "--out", (folder.path() / "out.csv").string()}));
-    done(headlight({"generate", kFolder, "--prompt", kText, "--tokens", "3"}));
+    done(headlight({"generate", kFolder, "--text", kText, "--tokens", "3"}));
+    done(headlight({"render", kFolder, "--text", kText, "--view", "head", "--edit", "zero L0H1", "--out",
+                    (folder.path() / "head.png").string()}));
     done(headlight(
         {"trace", kFolder, "--text", kText, "--capture", "*hook_implied", "--out", (folder.path() / "t.npz").string()}));
 }

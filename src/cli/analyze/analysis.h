@@ -57,7 +57,7 @@ struct Analysis {
     /// Error where the model has layers without attention and the analysis needs it in all.
     template <class Of>
     Of checked(Of loaded) const {
-        if (!any_mixer) model::require_attention(loaded.model->config(), "headlight analyze " + cli_app->get_name());
+        if (!any_mixer) model::require_attention(loaded.model->config(), cli_app->get_name());
         return loaded;
     }
     /// Without the tokenizer, which a folder of weights may lack.

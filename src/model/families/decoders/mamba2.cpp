@@ -52,6 +52,7 @@ ModelConfig parse_config(const ConfigReader& json) {
     s.conv_width = json.size({"conv_kernel"}, kMaxContext, 4);
     s.conv_bias = json.flag("use_conv_bias", true);
     s.activation = read_activation(json, "hidden_act", "silu");
+    c.activation = s.activation;
     read_step_limits(json, s);
     if (c.n_heads % s.groups != 0)
         json.wrong("n_groups", "a divisor of num_heads = " + std::to_string(c.n_heads), std::to_string(s.groups));
