@@ -265,6 +265,8 @@ QString HeadsPanel::measure_name(const std::string& id) const {
 
 /// Empty: the chosen measure is shown.
 QString HeadsPanel::why_instead() const {
+    if (document_.trace() && model::has_implied_maps(document_.trace()->config()))
+        return QStringLiteral("Measures are of softmax attention, and this model has layers that update a state instead.");
     const std::string &chosen = document_.options().measure, shown = measure();
     const bool of_difference = document_.shown_side() == figure::Side::difference;
     const analyze::HeadTable& table = of_difference ? *document_.head_table() : *document_.shown_table();
