@@ -28,9 +28,9 @@ QString definition() {
     return QStringLiteral(
         " This layer has no softmax: it updates a state, linearly in its inputs. Unrolled, that is one weight for each query and "
         "each key before it, the implied attention, exact for this text: the map times the values is what the update gives. "
-        "Weights have both signs and rows do not sum to 1. In Mamba-2 the weight of a key is the product of the "
-        "query (C) with the key (B), times the key's step, times what is left of the state between the two. Dao and Gu, “Transformers are SSMs”, 2024; Ali et al., “The Hidden Attention of Mamba "
-        "Models”, 2024.");
+        "Weights have both signs and rows do not sum to 1. In Mamba-2 the weight of a key is the product of the query (C) "
+        "with the key (B), times the key's step, times what is left of the state between the two. Dao and Gu, “Transformers are "
+        "SSMs”, 2024; Ali et al., “The Hidden Attention of Mamba Models”, 2024.");
 }
 
 void require_plain(const analyze::PatternOptions& options) {
