@@ -26,7 +26,7 @@ std::span<const Family> families() {
         kMixtral,    kQwen2Moe,   kGptOss,     kDeepseekV2, kDeepseekV3, kT5,           kMt5,
         kBart,       kMbart,      kMarian,     kPegasus,    kM2m100,     kUmt5,         kVit,
         kDeit,       kClipText,   kClipVision, kDinov2,     kDinov3,     kSiglipVision, kDinov2Registers,
-        kLongformer, kGlm4Moe,    kLlama4};
+        kLongformer, kGlm4Moe,    kLlama4,     kLed};
     return kFamilies;
 }
 

@@ -107,7 +107,7 @@ constexpr Reason kReasons[] = {
      "muse_glimmer muse_spark neomme ovis2 paddleocr_vl perception_lm phi4_multimodal qianfan_ocr qwen3_vl_moe shieldgemma2 "
      "step3p5 step3p7 t5gemma2 unlimited_ocr video_llama_3 video_llava vipllava vision-encoder-decoder"},
     {"Its tokens attend in a sparse, hashed or factored way that is not computed",
-     "big_bird bigbird_pegasus blt canine convbert deepseek_v32 deepseek_v4 diffllama funnel glm_moe_dsa ibert led "
+     "big_bird bigbird_pegasus blt canine convbert deepseek_v32 deepseek_v4 diffllama funnel glm_moe_dsa ibert "
      "longt5 mobilebert mra nystromformer pegasus_x reformer squeezebert xlnet yoso"},
     {"Its experts or its latent attention are arranged in a way that is not computed",
      "afmoe axk1 axk2 beam cohere2_moe dbrx dots1 ernie4_5_moe exaone_moe glm4_moe_lite granitemoeshared "

@@ -36,7 +36,7 @@ TEST(ModelTypes, EachOpensOrIsRefusedWithAReason) {
 }
 
 TEST(ModelTypes, TheReasonIsInTheMessage) {
-    for (const char* type : {"whisper", "mamba2", "led", "dinov3_convnext", "llama4_vision_model", "glm4_moe_lite", "t5gemma"}) {
+    for (const char* type : {"whisper", "mamba2", "big_bird", "dinov3_convnext", "llama4_vision_model", "glm4_moe_lite", "t5gemma"}) {
         const std::string message = config_failure("gpt2", [&](json& c) {
             c["architectures"] = {"SomeModel"};
             c["model_type"] = type;

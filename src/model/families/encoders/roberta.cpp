@@ -19,20 +19,6 @@ ModelConfig parse_roberta(const ConfigReader& json) {
     return c;
 }
 
-/// Half the field's number to either side, itself included: nearer than half + 1. The reference pads a text to a multiple of the
-/// widest window, and no token attends to the padding.
-void read_windows(const ConfigReader& json, ModelConfig& c) {
-    const char* const field = "attention_window";
-    std::vector<std::int64_t> windows =
-        json.raw(field).is_array() ? json.integers(field, c.n_layers) : std::vector<std::int64_t>();
-    if (windows.empty()) windows.assign(static_cast<std::size_t>(c.n_layers), json.size({field}, kMaxContext, 512));
-    for (const std::int64_t window : windows) {
-        if (window < 2 || window > kMaxContext || window % 2 != 0)
-            json.wrong(field, "even numbers from 2 to " + std::to_string(kMaxContext), std::to_string(window));
-        c.windows.push_back(window / 2 + 1);
-    }
-}
-
 ModelConfig parse_longformer(const ConfigReader& json) {
     // Their classes attend globally from [CLS] or the question, with projections of their own.
     const std::string architecture = json.architecture();
@@ -43,7 +29,7 @@ ModelConfig parse_longformer(const ConfigReader& json) {
                              "class attends globally from some tokens, which is not computed");
     ModelConfig c = parse_roberta(json);
     c.mlm_activation = Activation::gelu;
-    read_windows(json, c);
+    read_attention_windows(json, c);
     return c;
 }
 
