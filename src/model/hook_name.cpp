@@ -53,7 +53,7 @@ struct HookRow {
 constexpr auto kAlways = [](C, L) { return true; };
 constexpr auto kCross = [](C c, L) { return has_cross_attention(c); };
 constexpr auto kBranchNorm = [](C c, L) { return c.branch_norm; };
-constexpr auto kQkNorm = [](C c, L) { return c.qk_norm != QkNorm::none; };
+constexpr auto kQkNorm = [](C c, L layer) { return has_qk_norm(c, layer); };
 constexpr auto kEmbedNorm = [](C c, L) { return c.embed_norm; };
 constexpr auto kRotary = [](C c, L) { return c.positions == Positions::rotary; };
 constexpr auto kLatent = [](C c, L) { return c.latent.any(); };

@@ -158,7 +158,7 @@ std::string layer_label(const ModelConfig& c, std::int64_t layer) {
     std::string label;
     if (differs(c.windows)) {
         const std::int64_t window = window_of(c, layer);
-        label = window > 0 ? "local " + std::to_string(window) : "global";
+        label = window > 0 ? "local " + std::to_string(window) : window < 0 ? "chunks of " + std::to_string(-window) : "global";
     }
     const auto add = [&](const std::string& text) { label += (label.empty() ? "" : ", ") + text; };
     if (differs(c.mixers)) add(has_implied_map(c, layer) ? "state update" : "attention");

@@ -436,7 +436,10 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
     }
     if (c.causal) term.masked_fill_(keys > queries, illegal);
     const std::int64_t window = model::window_of(c, layer.value);
-    return window > 0 ? term.masked_fill_((queries - keys).abs() >= static_cast<double>(window), illegal) : term;
+    if (window == 0) return term;
+    if (window > 0) return term.masked_fill_((queries - keys).abs() >= static_cast<double>(window), illegal);
+    const auto chunk = [&](const at::Tensor& positions) { return at::div(positions, static_cast<double>(-window), "floor"); };
+    return term.masked_fill_(chunk(queries) != chunk(keys), illegal);
 }
 
 at::Tensor before_rotation(const Trace& trace, Layer layer, Hook which) {
@@ -445,7 +448,7 @@ at::Tensor before_rotation(const Trace& trace, Layer layer, Hook which) {
     const at::NoGradGuard no_grad;
     const model::LayerWeights& w = layer_weights(trace, layer);
     const at::Tensor x = stored(trace, {which, layer});
-    if (trace.config().qk_norm == model::QkNorm::none) return x;
+    if (!model::has_qk_norm(trace.config(), layer.value)) return x;
     const auto here = [](const at::Tensor& t) { return t.defined() ? t.to(at::kCPU) : t; };
     const model::NormWeights& norm = which == Hook::q ? w.q_norm : w.k_norm;
     return model::normed_heads(trace.config(), {here(norm.gain), here(norm.bias)}, x);
@@ -461,6 +464,7 @@ at::Tensor through_rotation(const Trace& trace, Layer layer, Hook which, std::in
         const model::LayerWeights& w = layer_weights(trace, layer);
         const model::NormWeights& norm = which == Hook::q ? w.q_norm : w.k_norm;
         const auto own = [&](const at::Tensor& t) {
+            if (!t.defined()) return at::ones({}, at::kDouble);
             const at::Tensor here = t.to(at::kCPU, at::kDouble);
             return here.numel() == x.size(2) ? here.view({-1}) : here.view({-1, x.size(2)})[head];
         };
@@ -472,7 +476,7 @@ at::Tensor through_rotation(const Trace& trace, Layer layer, Hook which, std::in
         if (norm.bias.defined()) x.select(1, x.size(1) - 1).add_(own(norm.bias));
         return x;
     };
-    const bool norms = c.qk_norm != model::QkNorm::none;
+    const bool norms = model::has_qk_norm(c, layer.value);
     at::Tensor x = norms && !c.norm_after_rotation ? normed(summands) : summands;
     if (c.positions != model::Positions::rotary) return x;
     x = model::rotate_rows(model, layer, x.transpose(0, 1).contiguous(), which == Hook::q, first, trace.keys()).transpose(0, 1);

@@ -67,6 +67,7 @@ struct Experts {
     std::int64_t groups_chosen = 0;  ///< for each token
     std::int64_t group_best = 1;     ///< a group's score is the sum of this many best experts
     bool correction = false;         ///< a bias per expert is added while choosing, not to the weights (DeepSeek-V3)
+    bool weighs_input = false;       ///< an expert reads its input times its weight, and what it gives has none (Llama 4)
     std::int64_t dense_width = 0;    ///< hidden units of layers without experts
     double mixer_jitter = 0;    ///< experts are chosen one after another by SparseMixer, see blocks/experts.cpp; 0: not (PhiMoE)
     bool wide_router = false;   ///< the router's product is in float32 in a bfloat16 run (DeepSeek)
@@ -144,6 +145,8 @@ struct ClassHead {
 struct QueryGrowth {
     double beta = 0;  ///< 0: they are not
     std::int64_t context = 0;
+    std::int64_t first = 0;  ///< position of the first token
+    bool unrotated = false;  ///< only in layers that do not rotate (Llama 4)
     bool any() const noexcept { return beta != 0; }
 };
 
@@ -232,6 +235,8 @@ struct ModelConfig {
     QkNorm qk_norm = QkNorm::none;
     Norm qk_norm_kind = Norm::rms_norm;
     bool norm_after_rotation = false;  ///< queries and keys are normalised behind the rotation (HunYuan), not before it
+    bool qk_norm_gain = true;          ///< that norm has a gain (Llama 4: not)
+    bool norm_rotated = false;         ///< only layers that rotate have that norm (Llama 4)
     double qkv_clip = 0;               ///< q, k and v are clamped to +-this (OLMo); 0: not
     bool clip_normed = false;          ///< q and k behind their norm (OLMoE)
     Positions positions = Positions::learned;
@@ -244,7 +249,8 @@ struct ModelConfig {
     bool rope_interleaved = false;      ///< pairs are neighbours (GPT-J) and not a half apart (Llama)
     std::vector<LayerRope> layer_rope;  ///< [layer]; empty: all global
     QueryGrowth query_growth;           ///< behind the rotation
-    /// [layer] queries see keys nearer than this: |query - key| < window; 0: no limit. Empty: none anywhere.
+    /// [layer] queries see keys nearer than this: |query - key| < window; 0: no limit; less than 0: keys of their own chunk of as
+    /// many tokens (Llama 4). Empty: no limit anywhere.
     std::vector<std::int64_t> windows;
     double score_scale = 1.0;     ///< score = score_scale_of() * q.k + bias; 1/sqrt(d_head) in most models
     bool scale_by_layer = false;  ///< layer l divides it by l + 1 (GPT-2's scale_attn_by_inverse_layer_idx)
@@ -351,10 +357,15 @@ struct KeyRange {
     bool has(std::int64_t key) const noexcept { return key >= first && key < last; }
     auto operator<=>(const KeyRange&) const = default;
 };
-/// `window` 0: no limit.
+/// `window` as in ModelConfig::windows.
 inline KeyRange legal_keys(std::int64_t query, std::int64_t keys, bool causal, std::int64_t window) noexcept {
     KeyRange range{0, causal ? std::min(query + 1, keys) : keys};
-    if (window <= 0) return range;
+    if (window == 0) return range;
+    if (window < 0) {
+        range.first = std::min(query / -window * -window, range.last);
+        range.last = std::min(range.last, range.first - window);
+        return range;
+    }
     range.first = std::clamp<std::int64_t>(query - window + 1, 0, range.last);
     range.last = std::min(range.last, query + window);
     return range;
@@ -367,6 +378,10 @@ inline double score_scale_of(const ModelConfig& c, std::int64_t layer) noexcept 
 }
 inline LayerRope rope_of(const ModelConfig& c, std::int64_t layer) noexcept {
     return c.layer_rope.empty() ? LayerRope::global : c.layer_rope[static_cast<std::size_t>(layer)];
+}
+/// Queries and keys of the layer go through a norm.
+inline bool has_qk_norm(const ModelConfig& c, std::int64_t layer) noexcept {
+    return c.qk_norm != QkNorm::none && !(c.norm_rotated && rope_of(c, layer) == LayerRope::none);
 }
 /// True if the sublayer reads the stream through a norm.
 inline bool norm_before_attention(const ModelConfig& c, std::int64_t layer) noexcept {

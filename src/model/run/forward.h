@@ -41,7 +41,7 @@ struct AttentionInput {
     at::Tensor alibi_slopes;  ///< [head] float64, undefined: none. bias_ij = -slope (i - j)
     double scale = 1.0;
     bool causal = true;
-    std::int64_t window = 0;  ///< keys at this distance or farther are illegal; 0: no limit
+    std::int64_t window = 0;  ///< as in ModelConfig::windows
     double softcap = 0;       ///< score = cap tanh(score / cap) before masking; 0: none
     /// [head, 2 n - 1] of a text of n tokens, in the type of q: bias_ij = relative_bias[head, j - i + n - 1]. Undefined: none.
     at::Tensor relative_bias{};

@@ -117,6 +117,24 @@ TEST_F(SidesTest, ListAndMosaicAreOfTheRunThatIsShown) {
     }
 }
 
+/// As long as nobody chooses a measure, a difference is tinted and sorted by how far attention moved.
+TEST_F(SidesTest, WithoutAChoiceADifferenceShowsHowFarAttentionMoved) {
+    compare();
+    document().set_side(Side::difference);
+    ASSERT_TRUE(settle());
+    HeadsPanel& panel = window.heads_panel();
+    EXPECT_EQ(panel.measure(), moved_measure);
+    EXPECT_TRUE(panel.measure_note().isHidden());
+    const intervention::RunPair& pair = *document().beside()->pair;
+    const auto compared = intervention::compare_heads(pair, intervention::same_heads(pair));
+    const auto most = std::ranges::max_element(compared.heads, {}, &intervention::HeadComparison::tv);
+    EXPECT_EQ(panel.model().heads().front(), most->head);
+    EXPECT_NEAR(panel.model().data(panel.model().index(0, 1), HeadListModel::value_role).toDouble(), most->tv, 1e-9);
+    document().set_side(Side::a);
+    ASSERT_TRUE(settle());
+    EXPECT_EQ(panel.measure(), "probe_induction");
+}
+
 /// A property of the model cannot differ between two texts.
 TEST_F(SidesTest, AMeasureOfTheModelHasNoDifference) {
     ASSERT_TRUE(wait_for([&] { return document().probe().found() && window.jobs().idle(); }));

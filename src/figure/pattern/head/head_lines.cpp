@@ -12,15 +12,20 @@ namespace headlight::figure {
 bool is_legal(const Mask& mask, const analyze::AxisItem& query, const analyze::AxisItem& key) {
     const std::int64_t last_query = query.first.value + query.count - 1, last_key = key.first.value + key.count - 1;
     if (mask.causal && key.first.value > last_query) return false;
-    return mask.window <= 0 || (query.first.value - last_key < mask.window && key.first.value - last_query < mask.window);
+    if (mask.window < 0)
+        return key.first.value / -mask.window <= last_query / -mask.window &&
+               last_key / -mask.window >= query.first.value / -mask.window;
+    return mask.window == 0 || (query.first.value - last_key < mask.window && key.first.value - last_query < mask.window);
 }
 
 QString mask_note(bool causal, const std::vector<std::int64_t>& windows) {
     const auto [least, most] = std::ranges::minmax_element(windows);
-    const bool any = !windows.empty() && *most > 0;
+    const bool any = !windows.empty() && (*most > 0 || *least < 0);
     if (!any) return causal ? QStringLiteral("blank: later tokens, masked") : QString();
-    const QString outside = *least == *most ? QStringLiteral("outside the window of %1 tokens").arg(draw::count_text(*most))
-                                            : QStringLiteral("outside the layer's window");
+    const QString outside = *least != *most ? (*least < 0 ? QStringLiteral("outside the query's chunk")
+                                                          : QStringLiteral("outside the layer's window"))
+                            : *most > 0     ? QStringLiteral("outside the window of %1 tokens").arg(draw::count_text(*most))
+                                        : QStringLiteral("outside the query's chunk of %1 tokens").arg(draw::count_text(-*most));
     return causal ? QStringLiteral("blank: masked (later tokens, and those %1)").arg(outside)
                   : QStringLiteral("blank: masked (%1)").arg(outside);
 }
