@@ -78,7 +78,11 @@ TEST_P(Focus, SharesOfSeveralTextsCountEveryQueryOnce) {
                 EXPECT_NEAR(first.values(l, h), on_first / static_cast<double>(rows), 1e-9);
                 EXPECT_NEAR(focus.values(l, h), gap / static_cast<double>(with_second), 1e-6);
                 EXPECT_EQ(self.queries, rows);
-                EXPECT_EQ(focus.queries, with_second);
+                // Of the layer that has most.
+                EXPECT_GE(focus.queries, with_second);
+                if (!model::window_of(config, l)) {
+                    EXPECT_EQ(focus.queries, with_second);
+                }
             }
     }
 }
