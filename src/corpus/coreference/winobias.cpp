@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 12> kPronouns{"he",   "him",     "his",  
                                                      "hers", "herself", "they", "them",    "their", "theirs"};
 constexpr std::array<std::string_view, 3> kArticles{"the ", "a ", "an "};
 
-constexpr const char* example = "[The developer] argued with {the designer} because [he] …";
+constexpr const char* example_line = "[The developer] argued with {the designer} because [he] …";
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -46,7 +46,7 @@ public:
         while (line.find_first_not_of(" \t") == std::string::npos);
         const std::size_t digits = std::min(line.find_first_not_of("0123456789"), line.size());
         if (digits == 0 || digits == line.size() || line[digits] != ' ')
-            lines_.fail("A line of WinoBias does not begin with its number", "1 " + std::string(example), line);
+            lines_.fail("A line of WinoBias does not begin with its number", "1 " + std::string(example_line), line);
         text = {};
         text.id = lines_.place();
         text.document = lines_.file();
@@ -63,7 +63,7 @@ public:
                 marked.back().end = marked.back().head_end = at;
                 open = 0;
             } else if (std::string_view("[]{}").find(c) != std::string_view::npos) {
-                lines_.fail("The brackets of a line do not match", example, line);
+                lines_.fail("The brackets of a line do not match", example_line, line);
             } else {
                 text.text += c;
             }
@@ -78,13 +78,13 @@ public:
         is.chain = "pronoun";
         for (Mention& m : others) {
             m = trimmed(text.text, m);
-            if (m.begin == m.end) lines_.fail("The brackets of a line are empty", example, line);
+            if (m.begin == m.end) lines_.fail("The brackets of a line are empty", example_line, line);
         }
         std::ranges::stable_partition(others, [](const Mention& m) { return m.chain != "other"; });
         Mention first = others.front();
         if (first.chain == "other")
             lines_.fail("A line marks nobody whom the pronoun refers to",
-                        "that person in square brackets: " + std::string(example), line);
+                        "that person in square brackets: " + std::string(example_line), line);
         if (others.size() == 2) others.back().chain = "other";
         Mention second = others.size() == 2 ? others.back() : other_person(text.text, first);
         if (second.end == 0)
