@@ -18,10 +18,10 @@ namespace {
 
 using intervention::SweepResult;
 
-constexpr int row_height = 25;
+constexpr int cell_row_height = 25;
 
 /// "+0.813"
-QString signed_number(double value) {
+QString signed_effect(double value) {
     const QString text = figure::sweep_number(value);
     return value > 0 ? QStringLiteral("+") + text : text;
 }
@@ -52,7 +52,7 @@ LargestCells::LargestCells(Document& document, QWidget* parent)
     list_->setTabKeyNavigation(false);
     list_->setMaximumWidth(420);
     list_->verticalHeader()->hide();
-    list_->verticalHeader()->setDefaultSectionSize(row_height);
+    list_->verticalHeader()->setDefaultSectionSize(cell_row_height);
     list_->horizontalHeader()->setHighlightSections(false);
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     list_->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -132,7 +132,7 @@ void LargestCells::fill(const SweepResult& r) {
         name->setToolTip(figure::sweep_story(r, i));
         QList<QStandardItem*> row{name};
         if (shares) row << new QStandardItem(figure::sweep_number(of.normalized));
-        row << new QStandardItem(signed_number(of.effect));
+        row << new QStandardItem(signed_effect(of.effect));
         const double value = shares ? of.normalized : of.effect;
         row[1]->setData(std::clamp(value / largest, -1.0, 1.0), HeadListModel::share_role);
         row[1]->setData(true, HeadListModel::signed_role);
@@ -143,7 +143,7 @@ void LargestCells::fill(const SweepResult& r) {
     header->setSectionResizeMode(0, QHeaderView::Stretch);
     list_->setColumnWidth(1, 108);
     if (shares) list_->setColumnWidth(2, 76);
-    list_->setFixedHeight(std::max(1, model_->rowCount()) * row_height + header->sizeHint().height() + 2);
+    list_->setFixedHeight(std::max(1, model_->rowCount()) * cell_row_height + header->sizeHint().height() + 2);
     title_->setText(known == order_.size()
                         ? QStringLiteral("All %1 cells").arg(known)
                         : QStringLiteral("Ten largest of %1").arg(figure::count_text(std::int64_t(r.cells.size()))));
