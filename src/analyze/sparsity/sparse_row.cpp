@@ -44,11 +44,11 @@ void add_key(std::vector<KeyRange>& ranges, std::int64_t key) {
         ranges.push_back({key, key + 1});
 }
 
-/// `o.window` is the layer's.
+/// `o` as options_in() gives it: the layer's window, and each global token once, in order.
 RowChoice longformer_keys(const SparsityOptions& o, std::int64_t query, KeyRange legal) {
     RowChoice out;
     out.window = {legal.last, legal.last};
-    if (std::ranges::find(o.global_tokens, query) != o.global_tokens.end()) {
+    if (std::ranges::binary_search(o.global_tokens, query)) {
         out.selected = {legal};
         return out;
     }
@@ -59,10 +59,7 @@ RowChoice longformer_keys(const SparsityOptions& o, std::int64_t query, KeyRange
         for (std::int64_t j = query - half * d; j <= query + half * d; j += d)
             if (legal.has(j)) out.dilated.push_back({j, j + 1});
     }
-    std::vector<std::int64_t> others = o.global_tokens;
-    std::ranges::sort(others);
-    others.erase(std::ranges::unique(others).begin(), others.end());
-    for (const std::int64_t j : others) {
+    for (const std::int64_t j : o.global_tokens) {
         const bool near = std::abs(j - query) <= half * d && (j - query) % d == 0;
         if (legal.has(j) && !near) add_key(out.selected, j);
     }

@@ -247,6 +247,8 @@ SparsityOptions options_in(const SparsityOptions& o, const model::ModelConfig& c
     else if (own > 0)
         of.window = std::max<std::int64_t>(1, 2 * (own - 1));
     of.layer_windows.clear();
+    std::ranges::sort(of.global_tokens);
+    of.global_tokens.erase(std::ranges::unique(of.global_tokens).begin(), of.global_tokens.end());
     return of;
 }
 

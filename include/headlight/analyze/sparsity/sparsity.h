@@ -26,10 +26,10 @@ namespace headlight::analyze {
 ///   window  the last `window` keys (Beltagy et al. 2020, Longformer)
 ///   sinks   the first `sinks` keys and the last `window` (Xiao et al. 2024, StreamingLLM)
 ///   topk    the `budget` keys with the largest weights of each head
-///   longformer  (Beltagy et al. 2020, section 3.1) keys j of its window, |i - j| <= window / 2 * dilation, every `dilation`-th
-///   of
-///           them; the global tokens; a global token reads every key. Of a causal head the keys up to the query. The one scheme
-///           for heads that look both ways. A layer's window is that of `layer_windows`, else the model's own, else `window`
+///   longformer  (Beltagy et al. 2020, section 3.1) the keys of its window, |i - j| <= window / 2 * dilation, of which every
+///           `dilation`-th; the global tokens; a global token reads every key. Of a causal head the keys up to the query. The
+///           one scheme for heads that look both ways. A layer's window is that of `layer_windows`, else the model's own, else
+///           `window`
 /// NSA's selection scores a block by the attention that the heads of a key/value group give to its keys together, and all of
 /// them read the same blocks: the first, the query's own, the one before it, and the best of the others.
 enum class SparseScheme { nsa, window, sinks, topk, longformer };
@@ -91,7 +91,7 @@ void describe(Describes<SparsityOptions> auto& o, const auto& field) {
 }
 /// Error names the option that is out of range: all at least 1, `stride` at most `block`, `top` at least 3.
 void check(const SparsityOptions&);
-/// The same with the window that the scheme has in the layer (longformer); `layer_windows` is empty.
+/// Of longformer: with the layer's window and an empty `layer_windows`, and each global token once, in order. Others: the same.
 SparsityOptions options_in(const SparsityOptions&, const model::ModelConfig&, Layer);
 
 /// What one query's row keeps: shares of the weight that it gives to keys.
