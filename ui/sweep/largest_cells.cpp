@@ -110,7 +110,8 @@ void LargestCells::fill(const SweepResult& r) {
     for (std::size_t i = 0; i < r.cells.size(); ++i)
         if (std::isfinite(size(i))) order_.push_back(i), ++known;
     std::ranges::stable_sort(order_, std::greater(), size);
-    const double next = order_.size() > most ? std::abs(r.results[order_[most]].effect) : 0;
+    double others_most = 0;  // a share's gap may be that of fewer pairs: their order is not that of the effects
+    for (std::size_t i = most; i < order_.size(); ++i) others_most = std::max(others_most, std::abs(r.results[order_[i]].effect));
     order_.resize(std::min(order_.size(), most));
     const double largest = order_.empty() || size(order_.front()) == 0 ? 1 : size(order_.front());
 
@@ -149,7 +150,8 @@ void LargestCells::fill(const SweepResult& r) {
                         : QStringLiteral("Ten largest of %1").arg(figure::count_text(std::int64_t(r.cells.size()))));
     const auto others = std::int64_t(known - order_.size());
     rest_->setVisible(others > 0);
-    rest_->setText(QStringLiteral("the other %1: each within ±%2").arg(figure::count_text(others), figure::sweep_number(next)));
+    rest_->setText(
+        QStringLiteral("the other %1: each within ±%2").arg(figure::count_text(others), figure::sweep_number(others_most)));
 }
 
 void LargestCells::show_runs(const SweepResult& r, const std::optional<Chosen>& chosen) {

@@ -29,7 +29,8 @@ intervention::SweepFacts sweep_facts(const model::Model&, const intervention::Sw
 /// "z  L3H5  ·Mary (4)": a cell in words, with its axes' names and tokens. The name lacks the site where there is but one.
 QString sweep_cell_words(const intervention::SweepResult&, const intervention::SweepCell&);
 QString sweep_cell_name(const intervention::SweepResult&, const intervention::SweepCell&);
-/// "With it taken from the clean run, the logit difference “·are” − “·is” goes from −4.79 to 1.85: 81 % of the way to 3.41."
+/// "With z L26H0 taken from the clean run, the logit difference “·are” − “·is” goes from −4.79 to 1.85: 81.0 % of the
+/// way to 3.41."
 /// Empty: the cell has no number yet, or no position in common.
 QString sweep_story(const intervention::SweepResult&, std::size_t cell);
 /// "logit difference “·are” − “·is”": without the answers where pairs have different ones.
