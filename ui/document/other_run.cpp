@@ -28,7 +28,7 @@ void add_moved(analyze::HeadTable& table, const intervention::RunPair& pair) {
     if (double(table.n_layers * table.n_heads) * double(pair.a->tokens()) * double(pair.a->keys()) > most_weights) return;
     table.measures.push_back(
         {moved_measure, "attention moved, A to B",
-         "The share of attention that moved from A to B: mean total variation of the rows that have a partner", "", 0, 1});
+         "The share of attention that moved from A to B: mean total variation of the rows that have a partner", "", 0, kNaN});
     Eigen::MatrixXd& values = table.values.emplace_back(Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, kNaN));
     for (const intervention::HeadComparison& each : intervention::compare_heads(pair, intervention::same_heads(pair)).heads)
         values(each.head.layer.value, each.head.head.value) = each.tv;
