@@ -21,8 +21,6 @@ endif()
 if(HEADLIGHT_SANITIZE)
   target_compile_options(headlight_flags INTERFACE -fsanitize=${HEADLIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(headlight_flags INTERFACE -fsanitize=${HEADLIGHT_SANITIZE})
-  # An empty optional that is read, and an index past the end, within their capacity, are no error to a sanitizer.
-  target_compile_definitions(headlight_flags INTERFACE _GLIBCXX_ASSERTIONS)
   if(HEADLIGHT_SANITIZE MATCHES "undefined")
     # A check of every pointer that is followed takes a quarter of the compiler's time; the address sanitizer sees what they would.
     target_compile_options(headlight_flags INTERFACE -fno-sanitize=null,alignment,vptr,object-size,pointer-overflow)

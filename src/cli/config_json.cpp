@@ -2,6 +2,7 @@
 #include "cli/config_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace headlight::cli {
@@ -114,7 +115,13 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     if (c.norm_after_rotation) json["norm_after_rotation"] = true;
     if (c.qkv_clip > 0) json["qkv_clip"] = c.qkv_clip;
     if (c.clip_normed) json["clip_normed"] = true;
-    if (c.query_growth.any()) json["query_growth"] = {{"beta", c.query_growth.beta}, {"context", c.query_growth.context}};
+    if (!c.qk_norm_gain) json["qk_norm_gain"] = false;
+    if (c.norm_rotated) json["norm_rotated"] = true;
+    if (c.query_growth.any()) {
+        json["query_growth"] = {{"beta", c.query_growth.beta}, {"context", c.query_growth.context}};
+        if (c.query_growth.first > 0) json["query_growth"]["first"] = c.query_growth.first;
+        if (c.query_growth.unrotated) json["query_growth"]["unrotated"] = true;
+    }
     if (c.dropped_token >= 0) json["dropped_token"] = {{"id", c.dropped_token}, {"kept_share", c.kept_share}};
     if (c.embed_scale != 1.0) json["embed_scale"] = c.embed_scale;
     if (c.score_softcap > 0) json["score_softcap"] = c.score_softcap;
@@ -149,6 +156,19 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
         json["latent"] = {{"rank", l.rank}, {"query_rank", l.query_rank}, {"content", l.content}};
         json["d_value"] = model::value_width(c);
     }
+    if (model::has_implied_maps(c)) {
+        for (const model::Mixer mixer : c.mixers)
+            json["mixers"].push_back(mixer == model::Mixer::state_space ? "state_space" : "attention");
+        const model::StateSpace& s = c.state_space;
+        json["state_space"] = {{"groups", s.groups},
+                               {"conv_width", s.conv_width},
+                               {"conv_bias", s.conv_bias},
+                               {"activation", word(s.activation)},
+                               {"norm_groups", s.norm_groups}};
+        if (s.least_step > 0) json["state_space"]["least_step"] = s.least_step;
+        if (std::isfinite(s.largest_step)) json["state_space"]["largest_step"] = s.largest_step;
+        json["d_value"] = model::value_width(c);
+    }
     if (!c.windows.empty()) json["windows"] = c.windows;
     if (c.experts.count > 0) {
         json["experts"] = {{"count", c.experts.count},
@@ -158,6 +178,7 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
                            {"normalized", c.experts.normalized}};
         if (!c.experts.layers.empty()) json["experts"]["dense_width"] = c.experts.dense_width;
         if (c.experts.sigmoid) json["experts"]["sigmoid"] = true;
+        if (c.experts.weighs_input) json["experts"]["weighs_input"] = true;
         if (c.experts.scale != 1.0) json["experts"]["scale"] = c.experts.scale;
         if (c.experts.mixer_jitter > 0) json["experts"]["mixer_jitter"] = c.experts.mixer_jitter;
         if (c.experts.correction) json["experts"]["correction"] = true;

@@ -31,6 +31,8 @@ enum Dim {
     expert,
     d_projection,
     d_dense,
+    conv_channel,
+    gate_group,
     output
 };
 
@@ -51,7 +53,7 @@ struct HookRow {
 constexpr auto kAlways = [](C, L) { return true; };
 constexpr auto kCross = [](C c, L) { return has_cross_attention(c); };
 constexpr auto kBranchNorm = [](C c, L) { return c.branch_norm; };
-constexpr auto kQkNorm = [](C c, L) { return c.qk_norm != QkNorm::none; };
+constexpr auto kQkNorm = [](C c, L layer) { return has_qk_norm(c, layer); };
 constexpr auto kEmbedNorm = [](C c, L) { return c.embed_norm; };
 constexpr auto kRotary = [](C c, L) { return c.positions == Positions::rotary; };
 constexpr auto kLatent = [](C c, L) { return c.latent.any(); };
@@ -60,8 +62,11 @@ constexpr auto kConvolution = [](C c, L layer) { return has_convolution(c, layer
 constexpr auto kFinalNorm = [](C c, L) { return c.final_norm; };
 constexpr auto kDenseHead = [](C c, L) { return has_dense_head(c); };
 constexpr auto kDenseHeadNorm = [](C c, L) { return c.mlm_head || c.class_head.norm; };
+constexpr auto kAttention = [](C c, L layer) { return !has_implied_map(c, layer); };
+constexpr auto kStateSpace = [](C c, L layer) { return mixer_of(c, layer) == Mixer::state_space; };
+constexpr auto kMlp = [](C c, L layer) { return has_mlp(c, layer); };
 constexpr auto kNorm1 = [](C c, L layer) { return c.post_norm || norm_before_attention(c, layer); };
-constexpr auto kNorm2 = [](C c, L) { return c.post_norm || (norm_before_mlp(c) && !c.shared_norm); };
+constexpr auto kNorm2 = [](C c, L layer) { return has_mlp(c, layer) && (c.post_norm || (norm_before_mlp(c) && !c.shared_norm)); };
 
 constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::embed, "hook_embed", false, {pos, d_embed}, kAlways},
@@ -74,6 +79,8 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::ln1_scale, "ln1.hook_scale", true, {pos, one}, kNorm1, Hook::ln_cross_scale},
     {Hook::ln1_normalized, "ln1.hook_normalized", true, {pos, d_model}, kNorm1, Hook::ln_cross_normalized},
     {Hook::q_latent, "attn.hook_q_latent", true, {pos, query_rank}, [](C c, L) { return c.latent.query_rank > 0; }},
+    {Hook::gate, "attn.hook_gate", true, {pos, head, d_value}, kStateSpace},
+    {Hook::conv_in, "attn.hook_conv_in", true, {pos, conv_channel}, kStateSpace},
     {Hook::q, "attn.hook_q", true, {pos, head, d_head}, kAlways, Hook::cross_q},
     {Hook::latent, "attn.hook_latent", true, {pos, rank}, kLatent},
     {Hook::k, "attn.hook_k", true, {key, kv_head, d_head}, kAlways, Hook::cross_k},
@@ -88,10 +95,17 @@ constexpr std::array kHooks = std::to_array<HookRow>({
     {Hook::p2c, "attn.hook_p2c", true, {head, pos, key}, [](C c, L) { return c.disentangled.position_to_content; }},
     {Hook::content_scores, "attn.hook_content_scores", true, {head, pos, key}, kLatent},
     {Hook::rotary_scores, "attn.hook_rotary_scores", true, {head, pos, key}, kLatent},
-    {Hook::attn_scores, "attn.hook_attn_scores", true, {head, pos, key}, kAlways, Hook::cross_scores},
+    {Hook::attn_scores, "attn.hook_attn_scores", true, {head, pos, key}, kAttention, Hook::cross_scores},
     {Hook::sink, "attn.hook_sink", true, {head, pos}, [](C c, L) { return c.attention_sinks; }},
-    {Hook::pattern, "attn.hook_pattern", true, {head, pos, key}, kAlways, Hook::cross_pattern},
+    {Hook::pattern, "attn.hook_pattern", true, {head, pos, key}, kAttention, Hook::cross_pattern},
+    {Hook::step, "attn.hook_step", true, {pos, head}, kStateSpace},
+    {Hook::decay, "attn.hook_decay", true, {pos, head}, kStateSpace},
+    {Hook::implied, "attn.hook_implied", true, {head, pos, key}, kStateSpace},
     {Hook::z, "attn.hook_z", true, {pos, head, d_value}, kAlways, Hook::cross_z},
+    {Hook::skipped, "attn.hook_skipped", true, {pos, head, d_value}, kStateSpace},
+    {Hook::gated, "attn.hook_gated", true, {pos, head, d_value}, kStateSpace},
+    {Hook::gate_norm_scale, "attn.gate_norm.hook_scale", true, {pos, gate_group}, kStateSpace},
+    {Hook::gate_norm_normalized, "attn.gate_norm.hook_normalized", true, {pos, head, d_value}, kStateSpace},
     {Hook::result, "attn.hook_result", true, {pos, head, d_model}, kAlways, Hook::cross_result},
     {Hook::ln1_post_scale, "ln1_post.hook_scale", true, {pos, one}, kBranchNorm},
     {Hook::ln1_post_normalized, "ln1_post.hook_normalized", true, {pos, d_model}, kBranchNorm},
@@ -117,12 +131,16 @@ constexpr std::array kHooks = std::to_array<HookRow>({
      true,
      {pos, one},
      [](C c, L layer) { return has_experts(c, layer) && c.experts.shared_gate; }},
-    {Hook::mlp_pre, "mlp.hook_pre", true, {pos, d_mlp}, kAlways},
-    {Hook::mlp_pre_linear, "mlp.hook_pre_linear", true, {pos, d_mlp}, [](C c, L) { return c.gated_mlp; }},
-    {Hook::mlp_post, "mlp.hook_post", true, {pos, d_mlp}, kAlways},
+    {Hook::mlp_pre, "mlp.hook_pre", true, {pos, d_mlp}, kMlp},
+    {Hook::mlp_pre_linear,
+     "mlp.hook_pre_linear",
+     true,
+     {pos, d_mlp},
+     [](C c, L layer) { return c.gated_mlp && has_mlp(c, layer); }},
+    {Hook::mlp_post, "mlp.hook_post", true, {pos, d_mlp}, kMlp},
     {Hook::ln2_post_scale, "ln2_post.hook_scale", true, {pos, one}, kBranchNorm},
     {Hook::ln2_post_normalized, "ln2_post.hook_normalized", true, {pos, d_model}, kBranchNorm},
-    {Hook::mlp_out, "hook_mlp_out", true, {pos, d_model}, kAlways},
+    {Hook::mlp_out, "hook_mlp_out", true, {pos, d_model}, kMlp},
     {Hook::resid_post_mlp, "hook_resid_post_mlp", true, {pos, d_model}, kConvolution},
     {Hook::conv_pre, "conv.hook_pre", true, {pos, d_model}, kConvolution},
     {Hook::conv_out, "hook_conv_out", true, {pos, d_model}, kConvolution},
@@ -166,6 +184,8 @@ std::int64_t size_of(Dim dim, const ModelConfig& c, std::int64_t layer, std::int
         case expert: return c.experts.count;
         case d_projection: return c.d_projection;
         case d_dense: return c.class_head.any() ? c.d_model : embedding_width(c);
+        case conv_channel: return c.state_space.conv_channels(c.n_heads * value_width(c), c.d_head);
+        case gate_group: return c.state_space.norm_groups;
         case output: return logit_count(c);
     }
     return 0;

@@ -56,7 +56,9 @@ struct LayerWeights {
     Linear relative_q, relative_k;     ///< of relative positions (DeBERTa); undefined if q and k are shared
     at::Tensor relative_bias;          ///< [buckets, head]; undefined: that of the model, if there is one
     at::Tensor attn_scale, mlp_scale;  ///< [d_model], already in o and mlp_out; undefined: none
-    at::Tensor relative_rows;          ///< [2 span - 1, d_head], what queries and keys meet (Disentangled::by_layer)
+    Linear in_proj, mixer_conv;        ///< of a state space; undefined in attention
+    at::Tensor step_bias, rate_log, skip, gate_norm;  ///< likewise
+    at::Tensor relative_rows;  ///< [2 span - 1, d_head], what queries and keys meet (Disentangled::by_layer)
 };
 
 class WeightsAsUsed;

@@ -76,14 +76,14 @@ std::map<std::string, std::int64_t> Model::parameter_counts() const {
         if (shared && &l != &m.layers.front()) break;
         attention += n(l.sinks) + linear(l.qkv) + linear(l.q) + linear(l.k) + linear(l.v) + linear(l.o) + linear(l.relative_q) +
                      linear(l.relative_k) + n(l.relative_rows) + n(l.attn_scale) + linear(l.q_down) + linear(l.kv_down) +
-                     linear(l.kv_up);
+                     linear(l.kv_up) + linear(l.in_proj) + linear(l.mixer_conv) + n(l.step_bias) + n(l.rate_log) + n(l.skip);
         counts["positions"] += n(l.relative_bias);
         mlp += linear(l.mlp_in) + linear(l.mlp_up) + linear(l.mlp_out) + linear(l.router) + linear(l.shared_gate) +
                n(l.mlp_scale) + n(l.expert_bias) + n(l.router_correction);
         if (m.config.norm_gain) norms += norm(l.ln1) + norm(l.ln2);
         cross += linear(l.cross_q) + linear(l.cross_k) + linear(l.cross_v) + linear(l.cross_o);
         norms += norm(l.ln_cross) + norm(l.ln1_post) + norm(l.ln2_post) + norm(l.q_norm) + norm(l.k_norm) + n(l.q_latent_gain) +
-                 n(l.latent_gain);
+                 n(l.latent_gain) + n(l.gate_norm);
     }
     counts["attention"] = attention;
     if (cross > 0) counts["cross_attention"] = cross;
@@ -158,9 +158,10 @@ std::string layer_label(const ModelConfig& c, std::int64_t layer) {
     std::string label;
     if (differs(c.windows)) {
         const std::int64_t window = window_of(c, layer);
-        label = window > 0 ? "local " + std::to_string(window) : "global";
+        label = window > 0 ? "local " + std::to_string(window) : window < 0 ? "chunks of " + std::to_string(-window) : "global";
     }
     const auto add = [&](const std::string& text) { label += (label.empty() ? "" : ", ") + text; };
+    if (differs(c.mixers)) add(has_implied_map(c, layer) ? "state update" : "attention");
     if (rope_of(c, layer) == LayerRope::none) add("no rotation");
     if (differs(c.experts.layers)) add(has_experts(c, layer) ? "experts" : "dense MLP");
     return label;

@@ -16,8 +16,10 @@ using model::ModelConfig;
 
 /// Not what q, k and z give without being kept, nor normalised copies of the stream.
 bool in_default_set(Hook hook) {
-    constexpr Hook kGiven[] = {Hook::sink,         Hook::attn_scores,   Hook::pattern,     Hook::result,
-                               Hook::cross_scores, Hook::cross_pattern, Hook::cross_result};
+    constexpr Hook kGiven[] = {Hook::sink,   Hook::attn_scores,  Hook::pattern,       Hook::implied,
+                               Hook::result, Hook::cross_scores, Hook::cross_pattern, Hook::cross_result};
+    // What W_O of a state space reads, from which its heads' results are made.
+    if (hook == Hook::gate_norm_normalized) return true;
     return !model::is_score_term(hook) && std::ranges::find(kGiven, hook) == std::end(kGiven) &&
            !name_of(HookPoint{hook, Layer(0)}).ends_with("hook_normalized");
 }
@@ -55,6 +57,8 @@ std::string nearest_names(const std::string& glob, const std::vector<HookPoint>&
                                            [&](const HookPoint& p) { return model::glob_match(every_layer, name_of(p, c)); })) {
         hint = "Layers of this model are 0 to " + std::to_string(c.n_layers - 1);
     }
+    if (model::has_implied_maps(c) && (glob.find("pattern") != std::string::npos || glob.find("scores") != std::string::npos))
+        hint = "This model has no softmax attention in layers that update a state: their maps are blocks.*.attn.hook_implied";
     throw Error({.problem = "No hook of this model has that name", .item = "'" + glob + "'", .hint = hint});
 }
 
@@ -71,7 +75,9 @@ std::vector<HookPoint> stored_for(const ModelConfig& c, HookPoint wanted) {
         case Hook::sink:
         case Hook::pattern:
             return {{rotary ? Hook::rot_q : Hook::q, wanted.layer}, {rotary ? Hook::rot_k : Hook::k, wanted.layer}};
-        case Hook::result: return {{Hook::z, wanted.layer}};
+        case Hook::implied:
+            return {{Hook::q, wanted.layer}, {Hook::k, wanted.layer}, {Hook::step, wanted.layer}, {Hook::decay, wanted.layer}};
+        case Hook::result: return {{has_implied_map(c, wanted.layer.value) ? Hook::gate_norm_normalized : Hook::z, wanted.layer}};
         case Hook::cross_scores:
         case Hook::cross_pattern: return {{Hook::cross_q, wanted.layer}, {Hook::cross_k, wanted.layer}};
         case Hook::cross_result: return {{Hook::cross_z, wanted.layer}};

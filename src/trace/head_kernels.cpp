@@ -14,7 +14,7 @@ namespace {
 
 /// Pairs (i, j) of [i0, i1) x [j0, j1) that the model may use.
 std::int64_t legal_pairs(const PatternFacts& facts, std::int64_t i0, std::int64_t i1, std::int64_t j0, std::int64_t j1) {
-    if (facts.shape.window <= 0 && (!facts.shape.causal || j1 <= i0 + 1)) return (i1 - i0) * (j1 - j0);
+    if (facts.shape.window == 0 && (!facts.shape.causal || j1 <= i0 + 1)) return (i1 - i0) * (j1 - j0);
     std::int64_t pairs = 0;
     for (std::int64_t i = i0; i < i1; ++i) {
         const model::KeyRange keys = facts.shape.legal(i);

@@ -180,7 +180,10 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
         auto notes = text::notes_on(*pass.tokenizer, internals->encoding);
         std::ranges::move(notes, std::back_inserter(internals->info.warnings));
     }
-    internals->overview = pass.plan.overview;
+    // Numbers of heads are of distributions, which implied maps are not; their pictures are made when they are asked for.
+    const HeadOverview gathered = model::has_implied_maps(config) ? no_overview : pass.plan.overview;
+    if (pass.reader) model::require_attention(config, "What reads a run's patterns");
+    internals->overview = gathered;
 
     internals->kept = pass.plan.resolve(config, part);
     const std::set<model::HookPoint> wanted = stored_for(config, internals->kept);
@@ -189,15 +192,15 @@ std::unique_ptr<Trace::Internals> run_stack(StackRun pass, at::Tensor* output, T
     const std::int64_t source_tokens = pass.source ? pass.source->size() : 0;
     const Keeping keeping = keeping_of(config, internals->encoding.size(), pass.plan, wanted, hooked_points,
                                        model::element_bytes(pass.model->dtype()), source_tokens);
-    check_run_memory(*pass.model, internals->encoding.size(), keeping.kept, hooked, pass.plan.overview, source_tokens);
+    check_run_memory(*pass.model, internals->encoding.size(), keeping.kept, hooked, gathered, source_tokens);
     internals->labels = text::token_labels(*pass.tokenizer, internals->encoding);
 
     const at::NoGradGuard no_grad;
-    auto shared = pass.unedited && !pass.reader ? shared_layers(*pass.unedited, *pass.model, internals->encoding, keeping,
-                                                                hooked_points, pass.plan.overview)
-                                                : std::nullopt;
+    auto shared = pass.unedited && !pass.reader
+                      ? shared_layers(*pass.unedited, *pass.model, internals->encoding, keeping, hooked_points, gathered)
+                      : std::nullopt;
     Recorder recorder(*pass.model, *pass.tokenizer, internals->encoding, shared ? shared->own : keeping.kept, std::move(hooked),
-                      pass.plan.overview, pass.source, pass.first_counted, pass.reader);
+                      gathered, pass.source, pass.first_counted, pass.reader);
     const model::ForwardInput input{internals->encoding.ids, internals->encoding.type_ids, pass.states,
                                     internals->encoding.pixels};
     if (pass.unedited && !shared && !pass.reader && !output)
@@ -435,6 +438,7 @@ std::vector<std::shared_ptr<const Trace>> run_packed(const std::shared_ptr<const
     const auto started = std::chrono::steady_clock::now();
     check_one_stack(*model);
     const model::ModelConfig& config = model->config();
+    model::require_attention(config, "A run over many texts");
     const std::vector<model::HookPoint> kept = plan.resolve(config);
     const std::set<model::HookPoint> stored = stored_for(config, kept);
     std::int64_t tokens = 0;

@@ -87,6 +87,16 @@ model::AttentionInput attention_of(const Trace& trace, Layer layer, std::int64_t
     }
     queries = queries.transpose(0, 1).contiguous();
     keys = keys.transpose(0, 1).contiguous();
+    if (model::has_implied_map(c, layer.value)) {
+        const auto of_head = [&](Hook hook) {
+            const at::Tensor all = stored(trace, {hook, layer});
+            return head < 0 ? all : all.narrow(1, head, 1);
+        };
+        return {.q = queries,
+                .k = keys,
+                .alibi_slopes = {},
+                .state = model::state_factors(of_head(Hook::step), of_head(Hook::decay))};
+    }
     model::RelativeTables relative;
     if (with_relative)
         relative = model::relative_tables(trace.model()->internals(), layer, std::max<std::int64_t>(head, 0), queries, keys);
@@ -120,22 +130,46 @@ at::Tensor tile_of(const model::AttentionInput& in, Hook hook, std::int64_t head
         case Hook::p2c: return model::relative_term(in, hook, head0, heads, row0, rows);
         case Hook::content_scores:
         case Hook::rotary_scores: return model::score_part(in, hook, head0, heads, row0, rows);
+        case Hook::implied:
         case Hook::pattern: return model::pattern_tile(in, head0, heads, row0, rows);
         case Hook::attn_scores: return model::score_tile(in, head0, heads, row0, rows);
         default: return model::sink_tile(in, head0, heads, row0, rows);
     }
 }
 
+/// Error for scores and patterns of a layer without a softmax, and for the implied map of one with it.
+void require_hook(const model::ModelConfig& c, Hook hook, Layer layer) {
+    const bool implied = hook == Hook::implied;
+    if (implied == model::has_implied_map(c, layer.value)) return;
+    if (!implied) model::require_attention(c, layer.value, "'" + model::name_of(HookPoint{hook, layer}) + "'");
+    throw Error({.problem = "This layer has softmax attention, and no implied map",
+                 .item = model::name_of(HookPoint{hook, layer}),
+                 .hint = "Read its pattern"});
+}
+
 /// One head's rows of such a tensor: as the run kept them, or computed.
 at::Tensor rows_of_head(const Trace& trace, Hook hook, Layer layer, Head head, std::int64_t first, std::int64_t count) {
     check_rows(trace, layer, head, first, count);
+    require_hook(trace.config(), hook, layer);
     if (const at::Tensor* kept = find_stored(trace, {hook, layer})) return kept->select(0, head.value).narrow(0, first, count);
     const at::NoGradGuard no_grad;
     return tile_of(attention_of(trace, layer, head.value), hook, 0, 1, first, count).squeeze(0);
 }
 
+const model::LayerWeights& layer_weights(const Trace& trace, Layer layer) {
+    return trace.model()->internals().layers[static_cast<std::size_t>(layer.value)];
+}
+
+/// What W_O reads of each head: [head, pos, d_value].
+at::Tensor read_by_output(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
+    const auto rows = [&](Hook hook) { return stored(trace, {hook, layer}).narrow(0, first, count); };
+    if (!model::has_implied_map(trace.config(), layer.value)) return rows(Hook::z).transpose(0, 1);
+    const at::Tensor normalized = rows(Hook::gate_norm_normalized), gain = layer_weights(trace, layer).gate_norm.to(at::kCPU);
+    return (normalized * gain.view({normalized.size(1), normalized.size(2)})).transpose(0, 1);
+}
+
 at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
-    const at::Tensor by_head = stored(trace, {Hook::z, layer}).narrow(0, first, count).transpose(0, 1);  // [head, pos, d_head]
+    const at::Tensor by_head = read_by_output(trace, layer, first, count);
     const at::Tensor w_o = attention_output(*trace.model(), layer).w_o.to(at::kCPU);
     if (!in_bfloat16(trace)) return at::matmul(by_head, w_o).transpose(0, 1);
     const model::ForwardInput input;
@@ -144,10 +178,6 @@ at::Tensor head_results(const Trace& trace, Layer layer, std::int64_t first, std
     std::vector<at::Tensor> heads;
     for (std::int64_t h = 0; h < by_head.size(0); ++h) heads.push_back(model::product(pass, by_head[h], w_o[h]));
     return at::stack(heads, 1);
-}
-
-const model::LayerWeights& layer_weights(const Trace& trace, Layer layer) {
-    return trace.model()->internals().layers[static_cast<std::size_t>(layer.value)];
 }
 
 at::Tensor mlp_post(const Trace& trace, Layer layer, std::int64_t first, std::int64_t count) {
@@ -194,7 +224,8 @@ at::Tensor normalized(const Trace& trace, HookPoint point, Hook source, Hook sca
 
 /// [head, query, key] and made of what the trace stores, or [head, query] from the same.
 bool is_of_heads(Hook hook) {
-    return hook == Hook::pattern || hook == Hook::attn_scores || hook == Hook::sink || model::is_score_term(hook);
+    return hook == Hook::pattern || hook == Hook::implied || hook == Hook::attn_scores || hook == Hook::sink ||
+           model::is_score_term(hook);
 }
 
 }  // namespace
@@ -212,7 +243,10 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
         return tensor(*trace.part(model::Stack::cross), {*hook, point.layer});
     const at::NoGradGuard no_grad;
     const model::ModelConfig& c = trace.config();
-    if (is_of_heads(point.hook)) return tile_of(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
+    if (is_of_heads(point.hook)) {
+        require_hook(c, point.hook, point.layer);
+        return tile_of(attention_of(trace, point.layer), point.hook, 0, c.n_heads, 0, trace.tokens());
+    }
     switch (point.hook) {
         case Hook::result: return head_results(trace, point.layer, 0, trace.tokens());
         case Hook::mlp_post: return mlp_post(trace, point.layer, 0, trace.tokens());
@@ -225,7 +259,7 @@ at::Tensor tensor(const Trace& trace, HookPoint point) {
 }
 
 at::Tensor tensor_rows(const Trace& trace, HookPoint point, std::int64_t first, std::int64_t count) {
-    if (point.hook == Hook::pattern || point.hook == Hook::attn_scores || model::is_score_term(point.hook))
+    if (is_of_heads(point.hook) && point.hook != Hook::sink)
         throw Error(
             {.problem = "Rows of all heads cannot be returned as one tensor", .item = name_of(point), .hint = "Choose a head"});
     const bool of_keys = point.hook == Hook::k || point.hook == Hook::v;
@@ -262,6 +296,7 @@ namespace {
 
 /// All rows of as many heads as a piece holds, or of one head the rows that it holds.
 void for_pieces_of_heads(const Trace& trace, HookPoint point, const std::function<void(const at::Tensor&)>& read) {
+    require_hook(trace.config(), point.hook, point.layer);
     const model::AttentionInput in = attention_of(trace, point.layer);
     const std::int64_t all = in.q.size(0), tokens = trace.tokens();
     const std::int64_t row_bytes = trace.keys() * static_cast<std::int64_t>(in.q.element_size());
@@ -307,6 +342,7 @@ at::Tensor pattern_rows(const Trace& trace, Layer layer, Head head, std::int64_t
 void for_pattern_rows(const Trace& trace, Layer layer, std::int64_t first_head, std::int64_t heads, std::int64_t group,
                       const PatternRowsFn& read) {
     check_rows(trace, layer, Head(first_head + heads - 1), 0, trace.tokens());
+    require_hook(trace.config(), Hook::pattern, layer);
     const at::NoGradGuard no_grad;
     const at::Tensor* kept = find_stored(trace, {Hook::pattern, layer});
     if (!kept) return model::for_pattern_rows(attention_of(trace, layer), first_head, heads, group, read);
@@ -319,6 +355,10 @@ void for_pattern_rows(const Trace& trace, Layer layer, std::int64_t first_head, 
             read(first_head + before, first, of_heads.narrow(1, first, std::min(block, tokens - first)));
         }
     });
+}
+
+at::Tensor implied_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
+    return rows_of_head(trace, Hook::implied, layer, head, first, count);
 }
 
 at::Tensor score_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
@@ -362,6 +402,7 @@ at::Tensor relative_pairs(const Trace& trace, Layer layer, Head head, const at::
 
 at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_t first, std::int64_t count) {
     check_rows(trace, layer, head, first, count);
+    require_hook(trace.config(), Hook::attn_scores, layer);
     const model::ModelConfig& c = trace.config();
     const at::NoGradGuard no_grad;
     constexpr double illegal = -std::numeric_limits<double>::infinity();
@@ -395,15 +436,19 @@ at::Tensor position_rows(const Trace& trace, Layer layer, Head head, std::int64_
     }
     if (c.causal) term.masked_fill_(keys > queries, illegal);
     const std::int64_t window = model::window_of(c, layer.value);
-    return window > 0 ? term.masked_fill_((queries - keys).abs() >= static_cast<double>(window), illegal) : term;
+    if (window == 0) return term;
+    if (window > 0) return term.masked_fill_((queries - keys).abs() >= static_cast<double>(window), illegal);
+    const auto chunk = [&](const at::Tensor& positions) { return at::div(positions, static_cast<double>(-window), "floor"); };
+    return term.masked_fill_(chunk(queries) != chunk(keys), illegal);
 }
 
 at::Tensor before_rotation(const Trace& trace, Layer layer, Hook which) {
     check_layer(trace, layer);
+    require_hook(trace.config(), Hook::attn_scores, layer);
     const at::NoGradGuard no_grad;
     const model::LayerWeights& w = layer_weights(trace, layer);
     const at::Tensor x = stored(trace, {which, layer});
-    if (trace.config().qk_norm == model::QkNorm::none) return x;
+    if (!model::has_qk_norm(trace.config(), layer.value)) return x;
     const auto here = [](const at::Tensor& t) { return t.defined() ? t.to(at::kCPU) : t; };
     const model::NormWeights& norm = which == Hook::q ? w.q_norm : w.k_norm;
     return model::normed_heads(trace.config(), {here(norm.gain), here(norm.bias)}, x);
@@ -419,6 +464,7 @@ at::Tensor through_rotation(const Trace& trace, Layer layer, Hook which, std::in
         const model::LayerWeights& w = layer_weights(trace, layer);
         const model::NormWeights& norm = which == Hook::q ? w.q_norm : w.k_norm;
         const auto own = [&](const at::Tensor& t) {
+            if (!t.defined()) return at::ones({}, at::kDouble);
             const at::Tensor here = t.to(at::kCPU, at::kDouble);
             return here.numel() == x.size(2) ? here.view({-1}) : here.view({-1, x.size(2)})[head];
         };
@@ -430,7 +476,7 @@ at::Tensor through_rotation(const Trace& trace, Layer layer, Hook which, std::in
         if (norm.bias.defined()) x.select(1, x.size(1) - 1).add_(own(norm.bias));
         return x;
     };
-    const bool norms = c.qk_norm != model::QkNorm::none;
+    const bool norms = model::has_qk_norm(c, layer.value);
     at::Tensor x = norms && !c.norm_after_rotation ? normed(summands) : summands;
     if (c.positions != model::Positions::rotary) return x;
     x = model::rotate_rows(model, layer, x.transpose(0, 1).contiguous(), which == Hook::q, first, trace.keys()).transpose(0, 1);
@@ -444,6 +490,7 @@ at::Tensor pattern_column(const Trace& trace, Layer layer, Head head, Position k
                      .expected = "0 to " + std::to_string(trace.keys() - 1),
                      .found = std::to_string(key.value)});
     }
+    require_hook(trace.config(), Hook::pattern, layer);
     if (const at::Tensor* kept = find_stored(trace, {Hook::pattern, layer})) {
         return kept->select(0, head.value).select(1, key.value);
     }

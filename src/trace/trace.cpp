@@ -142,6 +142,7 @@ const std::vector<std::int64_t>& counted_rows(const Trace& trace, HeadId id) {
 }
 
 const std::vector<double>& Trace::head_numbers(Layer layer, Head head, bool with_first_row) const {
+    model::require_attention(config(), "What is measured of heads");
     const auto without = [] { return Error("This trace was made without numbers of its heads"); };
     if (!overview().numbers) throw without();
     const GatheredNumbers& both = internals_->head_numbers[head_index(*this, layer, head)];

@@ -84,6 +84,7 @@ struct Variants::Internals {
 Variants::Variants(std::shared_ptr<const model::Model> model, TokenIds tokens, VariantsOptions options, const CancelToken& cancel)
     : in_(std::make_unique<Internals>()) {
     require_unembedding(*model);
+    model::require_attention(model->config(), "A run of many variants of a text");
     in_->model = std::move(model);
     in_->tokens = std::move(tokens);
     const auto count = std::ssize(in_->tokens.ids);

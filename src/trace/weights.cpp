@@ -82,6 +82,7 @@ AttentionTensors latent_weights(const model::Model& model, Layer layer) {
 
 AttentionTensors attention_weights(const model::Model& model, Layer layer) {
     const model::ModelConfig& c = model.config();
+    model::require_attention(c, layer.value, "What reads W_Q, W_K and W_V");
     const auto held = layer_of(model, layer, model::LayerPart::attention);  // made once for all that read it below
     if (c.latent.any()) return latent_weights(model, layer);
     const model::Linear q = model::qkv_part(model.internals(), layer, model::QkvPart::q);
@@ -126,6 +127,9 @@ LayerVectors layer_vectors(const model::Model& model, Layer layer) {
 }
 
 MlpTensors mlp_weights(const model::Model& model, Layer layer) {
+    require_layer(model, layer);
+    if (!has_mlp(model.config(), layer.value))
+        throw Error({.problem = "This layer has no MLP", .file = model.folder().string(), .item = std::to_string(layer.value)});
     const auto held = layer_of(model, layer, model::LayerPart::mlp);
     const model::LayerWeights& w = *held;
     return {.w_in = on_cpu(w.mlp_in.weight),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Classifiers on the command line: which head a model has, its class logits, and classes by name.
+// Classifiers on the command line: which head a model has, its class logits, and classes by name. Models without a softmax:
+// what works, and what is refused.
 #include "headlight/io/npz.h"
 #include "headlight/io/safetensors.h"
 #include "tests/cli/program.h"
@@ -11,6 +12,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 namespace headlight {
 namespace class_heads_test {
@@ -145,4 +148,58 @@ TEST(ClassHeadCommands, AClassifierIsNoLanguageModel) {
 }
 
 }  // namespace class_heads_test
+namespace state_updates_test {
+
+using nlohmann::json;
+using test::done;
+using test::headlight;
+using test::Outcome;
+using test::TempFolder;
+using testing::HasSubstr;
+
+const std::string kFolder = std::string(HEADLIGHT_SOURCE_DIR) + "/tests/fixtures/state_updates/mamba2";
+const char* kText = "the cat, the hat: the cat";
+
+TEST(StateUpdateCommands, InfoNamesTheMixersAndHooks) {
+    const json config = json::parse(done(headlight({"info", kFolder, "--json"})).out).at("config");
+    EXPECT_EQ(config.at("mixers"), json::array({"state_space", "state_space"}));
+    EXPECT_EQ(config.at("state_space").at("groups"), 2);
+    const Outcome outcome = headlight({"trace", kFolder, "--text", kText, "--capture", "*hook_pattern", "--out", "t.npz"});
+    EXPECT_EQ(outcome.code, 1) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr("blocks.*.attn.hook_implied"));
+}
+
+TEST(StateUpdateCommands, LensPredictionsAndGenerationWork) {
+    const TempFolder folder;
+    for (const char* analysis : {"lens", "predictions"})
+        done(headlight({"analyze", analysis, kFolder, "--text", kText, "--out", (folder.path() / "out.csv").string()}));
+    done(headlight({"generate", kFolder, "--text", kText, "--tokens", "3"}));
+    done(headlight({"render", kFolder, "--text", kText, "--view", "head", "--edit", "zero L0H1", "--out",
+                    (folder.path() / "head.png").string()}));
+    done(headlight(
+        {"trace", kFolder, "--text", kText, "--capture", "*hook_implied", "--out", (folder.path() / "t.npz").string()}));
+}
+
+TEST(StateUpdateCommands, WhatNeedsAttentionIsRefusedByName) {
+    const TempFolder folder;
+    const std::vector<std::vector<std::string>> commands = {
+        {"analyze", "heads", kFolder, "--text", kText},
+        {"analyze", "rollout", kFolder, "--text", kText},
+        {"analyze", "contributions", kFolder, "--text", kText},
+        {"analyze", "attribution", kFolder, "--text", kText},
+        {"analyze", "focus", kFolder, "--text", kText, "--layer", "0", "--head", "0"},
+        {"analyze", "induction", kFolder},
+        {"analyze", "ov", kFolder, "--layer", "0", "--head", "0", "--out", (folder.path() / "ov.json").string()},
+        {"analyze", "composition", kFolder},
+        {"analyze", "kv-cache", kFolder},
+        {"render", kFolder, "--text", kText, "--view", "rollout", "--out", "out.png"},
+    };
+    for (const auto& words : commands) {
+        const Outcome outcome = headlight(words);
+        EXPECT_EQ(outcome.code, 1) << outcome.command << outcome.out;
+        EXPECT_THAT(outcome.err, HasSubstr("softmax attention")) << outcome.command;
+    }
+}
+
+}  // namespace state_updates_test
 }  // namespace headlight

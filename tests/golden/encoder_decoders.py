@@ -26,6 +26,7 @@ from transformers.models.umt5 import modeling_umt5
 
 import make_golden
 from decoders import lifted
+from more_encoders import Trimmed, unfolded
 
 MODELS = make_golden.ROOT / "fixtures" / "encoder_decoders"
 GOLDEN = make_golden.GOLDEN / "encoder_decoders"
@@ -33,8 +34,8 @@ F64 = torch.float64
 _float = torch.Tensor.float
 
 
-def attend(g, names, q, k, v, z, pattern, scale, w_o, b_o, out, bias=None, causal=False):
-    """`names` is (of the attention, of what it writes); q [query, head, d], k and v [key, head, d]."""
+def attend(g, names, q, k, v, z, pattern, scale, w_o, b_o, out, bias=None, causal=False, window=0):
+    """`names` is (of the attention, of what it writes); q [query, head, d], k and v [key, head, d]; `window` as in make_golden.py."""
     inside, written = names
     scores = torch.einsum("ihd,jhd->hij", q, k) * scale
     if bias is not None:
@@ -42,6 +43,9 @@ def attend(g, names, q, k, v, z, pattern, scale, w_o, b_o, out, bias=None, causa
     if causal:
         i, j = torch.arange(q.shape[0])[:, None], torch.arange(k.shape[0])[None, :]
         scores = scores.masked_fill(j > i, -math.inf)
+    if window:
+        i, j = torch.arange(q.shape[0])[:, None], torch.arange(k.shape[0])[None, :]
+        scores = scores.masked_fill((i - j).abs() >= window, -math.inf)
     g.same(make_golden._softmax(scores, dim=-1), pattern, inside + "pattern")
     g.same(torch.einsum("hij,jhd->ihd", pattern, v), z, inside + "z")
     result = torch.einsum("ihd,hdm->ihm", z, w_o.reshape(q.shape[1], -1, w_o.shape[1]))
@@ -99,15 +103,20 @@ def t5(model, r, outputs):
 
 
 def bart(model, r, outputs):
-    """BART, mBART (norms in front, one more at the end), Marian (no norm behind the embedding), Pegasus and M2M-100 (both)."""
+    """BART, mBART (norms in front, one more at the end), Marian (no norm behind the embedding), Pegasus and M2M-100 (both), LED
+    (windows in the encoder, whose tensors have padding behind the text)."""
     g, c = make_golden.Golden(), model.config
     pre_norm = c.model_type in ("mbart", "pegasus", "m2m_100")
 
+    everything, sources = r, outputs.encoder_last_hidden_state.shape[1]
+
     def stack(s, layers, heads, patterns, prefix, cross_patterns=None):
         causal = cross_patterns is not None
-        embed = r.out_of(s.embed_tokens) * (1 if hasattr(s.embed_tokens, "embed_scale") else getattr(s, "embed_scale", 1))
+        r = everything if causal else Trimmed(everything, sources)
+        # LED calls it once more for the padding.
+        embed = everything.calls[s.embed_tokens][-1 if causal else 0][1] * (1 if hasattr(s.embed_tokens, "embed_scale") else getattr(s, "embed_scale", 1))
         g[prefix + "hook_embed"] = embed
-        positions = r.out_of(s.embed_positions)
+        positions = r.out_of(s.embed_positions)[:embed.shape[0]]
         g[prefix + "hook_pos_embed"] = positions
         if hasattr(s, "layernorm_embedding"):
             g.same(embed + positions, r.into(s.layernorm_embedding), prefix + "embedding")
@@ -123,6 +132,18 @@ def bart(model, r, outputs):
                 split = lambda m: r.out_of(m).view(-1, heads, c.d_model // heads)
                 if pre_norm:
                     g.norm(n + norm_name, norm, r)
+                if hasattr(a, "longformer_self_attn"):  # called with the text as the first axis
+                    own, window = a.longformer_self_attn, c.attention_window[i]
+                    q, k, v = (m(x).view(-1, heads, c.d_model // heads) for m in (own.query, own.key, own.value))
+                    attend(g, (n + inside, n + written), q, k, v, r.into(a.output).view(-1, heads, c.d_model // heads),
+                           unfolded(weights, sources), (c.d_model // heads) ** -0.5, a.output.weight.T, a.output.bias, r.out_of(a.output),
+                           window=window // 2 + 1)
+                    x = x + r.out_of(a.output)
+                    g.same(x, r.into(norm), n + norm_name)
+                    g.norm(n + norm_name, norm, r)
+                    x = r.out_of(norm)
+                    g[n + behind] = x
+                    return
                 attend(g, (n + inside, n + written), split(a.q_proj), split(a.k_proj), split(a.v_proj),
                        r.into(a.out_proj).view(-1, heads, c.d_model // heads), weights, (c.d_model // heads) ** -0.5,
                        a.out_proj.weight.T, a.out_proj.bias, r.out_of(a.out_proj), causal=mask)
@@ -153,14 +174,14 @@ def bart(model, r, outputs):
         if pre_norm:
             g.norm(prefix + "ln_final", s.layer_norm, r)
 
-    m = model.model
+    m = model.led if c.model_type == "led" else model.model
     stack(m.encoder, m.encoder.layers, c.encoder_attention_heads, outputs.encoder_attentions, "encoder.")
     stack(m.decoder, m.decoder.layers, c.decoder_attention_heads, outputs.decoder_attentions, "decoder.", outputs.cross_attentions)
     g["logits"] = outputs.logits[0]
     return g
 
 
-FAMILIES = {"t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart, "m2m_100": bart}
+FAMILIES = {"t5": t5, "mt5": t5, "umt5": t5, "bart": bart, "mbart": bart, "marian": bart, "pegasus": bart, "m2m_100": bart, "led": bart}
 
 
 @contextlib.contextmanager
@@ -272,6 +293,10 @@ TINY = {
                      forced_eos_token_id=1), lambda: unigram_tokenizer(0, 1, 2)),
     "m2m_100": (T.M2M100ForConditionalGeneration, T.M2M100Config,
                 dict(BART, bos_token_id=1, eos_token_id=2, pad_token_id=3, decoder_start_token_id=2), byte_tokenizer),
+    # A source that is no multiple of the wider window, and positions of each stack.
+    "led": (T.LEDForConditionalGeneration, T.LEDConfig,
+            dict({k: v for k, v in BART.items() if k != "max_position_embeddings"}, attention_window=[8, 4], max_encoder_position_embeddings=40,
+                 max_decoder_position_embeddings=24, bos_token_id=1, eos_token_id=2, pad_token_id=3, decoder_start_token_id=2), byte_tokenizer),
 }
 SOURCE, TARGET = "the cat, the hat: the cat", "die Katze, die"
 

@@ -61,7 +61,7 @@ def clamped_mlp(g, name, block, r):
 
 
 KINDS = ("mixtral", "qwen2_moe", "gpt_oss")
-EAGER = KINDS + ("deepseek_v2", "deepseek_v3", "qwen3_moe", "olmoe", "granitemoe", "phimoe")  # whose experts transformers may compute in other ways
+EAGER = KINDS + ("deepseek_v2", "deepseek_v3", "qwen3_moe", "olmoe", "granitemoe", "phimoe", "glm4_moe", "llama4_text")  # whose experts transformers may compute in other ways
 
 
 def tiny(T):

@@ -27,6 +27,7 @@ TABLE = {
     "exaone4": dict(behind=True, local=True), "seed_oss": dict(), "nemotron": dict(mlp=("up_proj", None, "down_proj")),
     "arcee": dict(mlp=("up_proj", None, "down_proj")),
     "apertus": dict(mlp=("up_proj", None, "down_proj"), ln1="attention_layernorm", ln2="feedforward_layernorm"),
+    "glm4_moe": dict(),
     "hunyuan_v1_dense": dict(late=("query_layernorm", "key_layernorm")),
 }
 
@@ -164,3 +165,18 @@ def tiny(T):
             pair, attention_bias=True, tie_word_embeddings=True, rope_parameters=dict(rope_type="dynamic", rope_theta=100.0, factor=1.0, alpha=50.0))),
     }
     return {name: (*row, "float32", None) for name, row in table.items()}
+
+
+def grouped_experts(T):
+    """A table of its own, because what stands in a table says which seeds the next ones get."""
+    base = dict(hidden_size=16, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, intermediate_size=20,
+                max_position_embeddings=64, first_k_dense_replace=1, moe_intermediate_size=6, num_mtp_layers=0)
+    table = {
+        "glm4-moe": dict(base, head_dim=8, attention_bias=True, use_qk_norm=True, n_routed_experts=6, num_experts_per_tok=3,
+                         n_shared_experts=2, n_group=3, topk_group=2, routed_scaling_factor=1.3,
+                         rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.25)),
+        # As GLM-4.5-Air: one group, no norms; weights that are not normalised.
+        "glm4-moe-plain": dict(base, n_routed_experts=4, num_experts_per_tok=2, norm_topk_prob=False,
+                               rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5)),
+    }
+    return {name: (T.Glm4MoeForCausalLM, T.Glm4MoeConfig, fields, "float32", None) for name, fields in table.items()}

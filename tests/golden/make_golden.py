@@ -29,6 +29,7 @@ import decoders
 import experts
 import later_decoders
 import latent
+import llama4
 import more_encoders
 import more_models
 import variants
@@ -155,9 +156,9 @@ class Golden(dict):
         self.same(whole, r.out_of(module), name)
 
     def attention(self, block, q, k, v, z, pattern, scale, w_o, b_o, attn_out, slopes=None, causal=True,
-                  window=0, softcap=None, sinks=None, terms=None):
+                  window=0, softcap=None, sinks=None, terms=None, chunk=0):
         """q, z [pos, head, d]; k, v [pos, kv_head, d]; q and k as they are multiplied. Keys at distance `window` or
-        farther are illegal (0: no limit). sinks [head]: one more score in every row's softmax. `terms` [head, query, key]
+        farther are illegal (0: no limit), and with `chunk` those of other chunks. sinks [head]: one more score in every row's softmax. `terms` [head, query, key]
         is added to the scaled scores."""
         heads, group = q.shape[1], q.shape[1] // k.shape[1]
         rep = lambda t: t.repeat_interleave(group, dim=1)
@@ -174,6 +175,8 @@ class Golden(dict):
             scores = scores.masked_fill(j > i, -math.inf)
         if window:
             scores = scores.masked_fill((i - j).abs() >= window, -math.inf)
+        if chunk:
+            scores = scores.masked_fill(i // chunk != j // chunk, -math.inf)
         softmax = _softmax(scores, dim=-1)
         if sinks is not None:
             softmax = _softmax(torch.cat((scores, sinks[:, None, None].expand(heads, n, 1)), dim=-1), dim=-1)
@@ -320,7 +323,7 @@ def llama(model, r, outputs, tokens):
 
 
 FAMILIES = {"bloom": bloom, "gpt2": gpt2, "bert": bert, "llama": llama}
-LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS | more_encoders.KINDS | latent.KINDS | later_decoders.KINDS  # see decoders.py
+LIFTED = {kind: decoders.decoder for kind in decoders.KINDS} | more_models.KINDS | more_encoders.KINDS | latent.KINDS | later_decoders.KINDS | llama4.KINDS  # see decoders.py
 FAMILIES.update(LIFTED)
 
 
@@ -441,6 +444,7 @@ TINY = {
 NEWER = decoders.tiny(T) | more_models.tiny(T) | more_encoders.tiny(T) | experts.tiny(T) | latent.tiny(T)
 NEWER |= more_encoders.convolved(T)  # with the shorter text
 NEWER |= variants.tiny(T) | later_decoders.tiny(T) | more_encoders.later(T) | more_encoders.first_deberta(T)
+NEWER |= more_encoders.windows(T) | later_decoders.grouped_experts(T) | llama4.tiny(T)
 TINY.update(NEWER)
 SHORT = "the cat, the hat: the cat"
 TEXT, PAIR = "the cat, the hat: the cat on the hat", "a cat on the"

@@ -6,7 +6,7 @@ import torch
 from transformers.models.deberta_v2 import modeling_deberta_v2
 
 from decoders import norm, rope, rotate
-from more_models import heads_of, mlm_head, walk
+from more_models import embeddings, heads_of, mlm_head, walk
 
 
 def relative_terms(a, table, q, k):
@@ -195,7 +195,48 @@ def modernbert_decoder(model, r, outputs, tokens):
     return g
 
 
-LATER = {"mpnet": mpnet, "esm": esm, "eurobert": eurobert, "modernbert-decoder": modernbert_decoder}
+class Trimmed:
+    """What a recorder saw, without the padding behind the text."""
+
+    def __init__(self, r, tokens):
+        self.r, self.tokens = r, tokens
+
+    def into(self, module):
+        return self.r.into(module)[:self.tokens]
+
+    def out_of(self, module):
+        return self.r.out_of(module)[:self.tokens]
+
+
+def unfolded(band, tokens):
+    """[head, query, key] of [head, query, offset], whose middle offset is the query itself."""
+    heads, _, width = band.shape
+    whole = torch.zeros(heads, tokens, tokens, dtype=band.dtype)
+    for offset in range(width):
+        for i in range(tokens):
+            j = i + offset - width // 2
+            if 0 <= j < tokens:
+                whole[:, i, j] = band[:, i, offset]
+    return whole
+
+
+def longformer(model, r, outputs, tokens):
+    t, c, r = getattr(model, "longformer", model), model.config, Trimmed(r, tokens)
+    heads, d = c.num_attention_heads, c.hidden_size // c.num_attention_heads
+    whole = Names(attentions=[unfolded(band[0], tokens)[None] for band in outputs.attentions])
+
+    def parts(i, b):
+        a, x = b.attention, r.into(b)
+        q, k, v = (heads_of(m(x), tokens, heads) for m in (a.self.query, a.self.key, a.self.value))
+        return Names(post_norm=True, causal=False, ln1=a.output.LayerNorm, ln2=b.output.LayerNorm, q=q, k=k, v=v, o=a.output.dense,
+                     scale=d ** -0.5, fc1=b.intermediate.dense, fc2=b.output.dense, window=c.attention_window[i] // 2 + 1)
+    g = walk(model, r, whole, tokens, t.encoder.layer, parts)
+    embeddings(g, t.embeddings, r, tokens, first=c.pad_token_id + 1)
+    mlm_head(g, r, model.lm_head.dense, model.lm_head.layer_norm, outputs)
+    return g
+
+
+LATER = {"longformer": longformer, "mpnet": mpnet, "esm": esm, "eurobert": eurobert, "modernbert-decoder": modernbert_decoder}
 KINDS = {"deberta": deberta, "deberta-v2": deberta, "nomic_bert": nomic_bert} | LATER
 
 
@@ -259,3 +300,10 @@ def first_deberta(T):
                                legacy=False),
     }
     return {name: (T.DebertaForMaskedLM, T.DebertaConfig, fields, "float32", None) for name, fields in table.items()}
+
+
+def windows(T):
+    """Longformer, likewise: a text that is no multiple of the wider window."""
+    fields = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=20, max_position_embeddings=48,
+                  attention_window=[4, 8])
+    return {"longformer": (T.LongformerForMaskedLM, T.LongformerConfig, fields, "float32", None)}

@@ -70,6 +70,9 @@ TEST(Registry, EveryFamilyHasAFixtureWithGoldens) {
     // Those of an encoder and a decoder: encoder_decoder_test.cpp.
     for (const auto& entry : std::filesystem::directory_iterator(tests_folder() / "fixtures" / "encoder_decoders"))
         covered.insert(Model::load(entry.path())->config().family);
+    // Those that update a state: state_updates_test.cpp.
+    for (const auto& entry : std::filesystem::directory_iterator(tests_folder() / "fixtures" / "state_updates"))
+        covered.insert(Model::load(entry.path())->config().family);
     for (const std::string& family : family_names())
         EXPECT_TRUE(covered.contains(family)) << "family " << family << " has no fixture in tests/fixtures/models with goldens";
 }

@@ -193,6 +193,9 @@ TEST_P(Invariants, TilesAgreeWithThePlainFormula) {
     if (in.window > 0)
         s = s.masked_fill((i.unsqueeze(0) - i.unsqueeze(1)).abs() >= static_cast<double>(in.window),
                           -std::numeric_limits<double>::infinity());
+    if (in.window < 0)
+        s = s.masked_fill((i / -in.window).floor().unsqueeze(0) != (i / -in.window).floor().unsqueeze(1),
+                          -std::numeric_limits<double>::infinity());
     if (in.sinks.defined()) s = at::cat({s, in.sinks.view({-1, 1, 1}).expand({c.n_heads, tokens, 1})}, -1);
     EXPECT_LE((at::softmax(s, -1).narrow(-1, 0, tokens) - get("attn.hook_pattern", 0)).abs().max().item<double>(), 1e-5);
 }

@@ -105,7 +105,7 @@ const std::map<std::string, Rooms>& rooms() {
            {"map", {"canvas"}},
            {"model", {"canvas", "panels"}},
            {"panels", {"canvas"}},
-           {"sweep", {"canvas"}},
+           {"sweep", {"canvas", "panels"}},
            {"window", {"access", "canvas", "corpus", "dialogs", "map", "model", "panels", "sweep"}}}}},
     };
     return of;

@@ -23,6 +23,17 @@ namespace {
 
 constexpr qint64 soon_ms = 300;
 
+void add_moved(analyze::HeadTable& table, const intervention::RunPair& pair) {
+    constexpr double most_weights = 5e7;  // a quarter of a second, for which the first picture of a comparison waits
+    if (double(table.n_layers * table.n_heads) * double(pair.a->tokens()) * double(pair.a->keys()) > most_weights) return;
+    table.measures.push_back(
+        {moved_measure, "attention moved, A to B",
+         "The share of attention that moved from A to B: mean total variation of the rows that have a partner", "", 0, kNaN});
+    Eigen::MatrixXd& values = table.values.emplace_back(Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, kNaN));
+    for (const intervention::HeadComparison& each : intervention::compare_heads(pair, intervention::same_heads(pair)).heads)
+        values(each.head.layer.value, each.head.head.value) = each.tv;
+}
+
 /// Measures that both runs have.
 std::shared_ptr<const analyze::HeadTable> differences_of(const intervention::RunPair& pair, const analyze::HeadTable& of_b) {
     auto table = std::make_shared<analyze::HeadTable>(analyze::head_table(*pair.a));
@@ -37,6 +48,7 @@ std::shared_ptr<const analyze::HeadTable> differences_of(const intervention::Run
         measure.group = figure::kDifferenceGroup;
     }
     table->queries.clear();
+    add_moved(*table, pair);
     return table;
 }
 

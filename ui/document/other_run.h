@@ -17,6 +17,9 @@
 
 namespace headlight::ui {
 
+/// Of OtherRun::differences().
+inline constexpr const char* moved_measure = "moved";
+
 /// What the model reads of it.
 trace::Prompt input_of(const PromptText&, const OpenModel&);
 
@@ -42,7 +45,8 @@ public:
     const std::map<std::string, ErrorFacts>& problems_of_edits() const { return edited_.problems; }
     const std::vector<std::string>& notes() const { return edited_.notes; }
     /// Of B's heads, and B - A; null as beside(), and where the models have other numbers of heads. What the random-token probe
-    /// says is a property of the model: one model has no difference in it.
+    /// says is a property of the model: one model has no difference in it. The differences have a measure of their own, `moved`:
+    /// the share of attention that moved (HeadComparison::tv), where the runs are short enough to be compared at once.
     std::shared_ptr<const analyze::HeadTable> measures(model::Stack) const;
     std::shared_ptr<const analyze::HeadTable> differences(model::Stack) const;
 

@@ -151,6 +151,10 @@ Document::Tables Document::tables_of(const trace::Trace& run, const CancelToken&
     const auto add = [&](model::Stack stack, const trace::Trace& trace) {
         cancel.throw_if_cancelled();
         Measured& m = tables[stack];
+        if (model::has_implied_maps(trace.config())) {
+            m.table = std::make_shared<const analyze::HeadTable>(analyze::unmeasured_heads(trace.config()));
+            return;
+        }
         m.table = std::make_shared<const analyze::HeadTable>(analyze::head_table(trace));
         m.head = analyze::interesting_head(*m.table);
         if (trace.tokens() > 1) m.pair = analyze::interesting_pair(trace, m.head, cancel);

@@ -72,7 +72,7 @@ struct ViewOptions {
     figure::HeadPalette palette = figure::HeadPalette::category10;
     figure::Ramp ramp = figure::Ramp::ink;
     bool predictions = false;             ///< log-probabilities and ranks under the token strip
-    std::string measure = "induction";    ///< of the mosaic and the finder's bar
+    std::string measure;                  ///< of the mosaic and the finder's bar; empty: what says most of this run
     bool measure_to_data = false;         ///< the mosaic's colours span the data, not the measure's natural range
     QString finder;                       ///< the finder's expression
     QString batch_file;                   ///< texts, one a line, that some views take together with the prompt

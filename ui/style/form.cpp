@@ -54,7 +54,8 @@ void FormRows::offer(std::string_view name, bool on) {
 }
 
 void FormRows::show_relevant(const Field& field) {
-    if (irrelevant_ == Irrelevant::hidden) return rows_->setRowVisible(row(field.name), uses(field));
+    const bool stands = shows_all_ || !is_further(field.name);
+    if (irrelevant_ == Irrelevant::hidden) return rows_->setRowVisible(row(field.name), uses(field) && stands);
     row(field.name)->setEnabled(uses(field));
 }
 

@@ -41,6 +41,11 @@ public:
     void offer(std::string_view name, bool on);
     /// Whether the field is asked for: it is relevant and offered.
     bool uses(const Field&) const;
+    /// Rows that stand in the form only while everything is shown; they are asked for all the same. Names are literals.
+    void set_further(std::set<std::string_view> names) { further_ = std::move(names); }
+    bool is_further(std::string_view name) const { return further_.contains(name); }
+    bool shows_all() const { return shows_all_; }
+    void set_shows_all(bool all) { shows_all_ = all; }
 
 Q_SIGNALS:
     void changed();
@@ -61,7 +66,8 @@ private:
     void add_row(const Field&, QWidget&, bool titled = true);
     QFormLayout* rows_;
     Irrelevant irrelevant_;
-    std::set<std::string_view> left_out_;
+    std::set<std::string_view> left_out_, further_;
+    bool shows_all_ = true;
 };
 
 template <class Request>

@@ -4,6 +4,7 @@
 #include "headlight/intervention/tasks/tasks.h"
 #include "headlight/model/hook_name.h"
 #include "ui/style/any_length.h"
+#include "ui/style/appearance.h"
 #include "ui/style/widgets.h"
 
 #include <QFileDialog>
@@ -82,6 +83,10 @@ QString line_of(const std::vector<std::string>& tokens) {
     return parts.join(QStringLiteral(" | "));
 }
 
+/// The fields of a first sweep. The others stand behind "More".
+constexpr std::string_view first_fields[] = {"target", "site", "attention"};
+const QString more_setting = QStringLiteral("sweep/more");
+
 /// Where a page has widgets of its own.
 const std::vector<std::string_view> own_fields = {"pairs", "clean", "corrupt", "answer", "wrong", "direction", "ablate", "over"};
 
@@ -102,6 +107,7 @@ SweepForm::SweepForm(Jobs& jobs, QWidget* parent)
       pairs_label_(wrapped_label("note")),
       choose_pairs_(new QPushButton(QStringLiteral("Pairs …"))),
       leave_pairs_(new QPushButton(QStringLiteral("One pair"))),
+      more_(link_button({})),
       texts_(new QWidget),
       files_(new QWidget),
       over_row_(new QWidget) {
@@ -117,7 +123,31 @@ SweepForm::SweepForm(Jobs& jobs, QWidget* parent)
     choose_pairs_->setMenu(sets);
     connect(sets, &QMenu::aboutToShow, this, [this, sets] { offer_pairs(*sets); });
     connect(leave_pairs_, &QPushButton::clicked, this, [this] { take_pairs({}); });
+    std::set<std::string_view> further{"over"};
+    for (const auto& [field, words, is_switch] : fields_of(SweepRequest{}))
+        if (row(field.name) && std::ranges::find(first_fields, field.name) == std::end(first_fields)) further.insert(field.name);
+    set_further(std::move(further));
+    set_shows_all(QSettings().value(more_setting, false).toBool());
+    connect(more_, &QPushButton::clicked, this, [this] {
+        set_shows_all(!shows_all());
+        QSettings().setValue(more_setting, shows_all());
+        follow();
+    });
     set_request({.options = {.ablation = Ablation::zero}});
+}
+
+/// Folded fields that say something are named, so that no sweep is other than it looks.
+void SweepForm::say_more() {
+    QStringList set;
+    const auto now = fields_of(asked(Lists::readable)), defaults = fields_of(SweepRequest{});
+    for (std::size_t i = 0; i < now.size(); ++i)
+        if (const Field& field = now[i].field; is_further(field.name) && uses(field) && now[i].words != defaults[i].words)
+            set << QString::fromUtf8(field.title.data(), qsizetype(field.title.size()));
+    more_->setIcon(icon(shows_all() ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right")));
+    more_->setText(shows_all()     ? QStringLiteral("Less")
+                   : set.isEmpty() ? QStringLiteral("More: metric, place, layers …")
+                                   : QStringLiteral("More, with %1 set").arg(set.join(QStringLiteral(", "))));
+    more_->setAccessibleDescription(shows_all() ? QStringLiteral("unfolded") : QStringLiteral("folded"));
 }
 
 void SweepForm::build() {
@@ -176,6 +206,7 @@ void SweepForm::build() {
     in_front_of("site", "Wrong", *wrong_);
     in_front_of("site", "Edit", *edit_);
     in_front_of("per-position", "Texts", *over_row_);
+    insert_row(place_of("site") + 1, nullptr, *more_);
 }
 
 /// Undo is that of the page.
@@ -198,7 +229,7 @@ void SweepForm::show_own(const SweepRequest& r) {
         if (field.name == "corrupt") corrupt_->setVisible(on), corrupt_label_->setVisible(on);
         if (field.name == "answer") show_row(*answer_, on);
         if (field.name == "wrong") show_row(*wrong_, on);
-        if (field.name == "over") show_row(*over_row_, on);
+        if (field.name == "over") show_row(*over_row_, on && shows_all());
     });
     auto* edits = static_cast<QStandardItemModel*>(edit_->model());
     for (int i = 0; i < int(std::size(edit_choice_rows)); ++i) {
@@ -212,6 +243,7 @@ void SweepForm::show_own(const SweepRequest& r) {
     pairs_label_->setText(r.pairs.empty() ? QString() : QFileInfo(pairs_).fileName());
     pairs_label_->setToolTip(pairs_);
     leave_pairs_->setVisible(!r.pairs.empty());
+    say_more();
 }
 
 SweepRequest SweepForm::own_request() const {

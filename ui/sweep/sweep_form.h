@@ -42,6 +42,8 @@ public:
     QLineEdit& wrong() { return wrong_->line(); }
     TokenField& answer_field() { return *answer_; }
     QComboBox& edit() { return *edit_; }
+    /// Shows the fields that a first sweep does not need, or folds them again.
+    QPushButton& more() { return *more_; }
     QLineEdit& over() { return *over_; }
     QComboBox& choice(std::string_view name) { return static_cast<QComboBox&>(*row(name)); }
     QLineEdit& line(std::string_view name) { return static_cast<QLineEdit&>(*row(name)); }
@@ -55,6 +57,7 @@ protected:
 
 private:
     void build();
+    void say_more();
     void offer_pairs(QMenu&);
     void take_pairs(const QString&);
     void ask_for_pairs();
@@ -66,7 +69,7 @@ private:
     QLineEdit* over_;
     QComboBox* edit_;
     QLabel *clean_label_, *corrupt_label_, *pairs_label_;
-    QPushButton *choose_pairs_, *leave_pairs_;
+    QPushButton *choose_pairs_, *leave_pairs_, *more_;
     QWidget *texts_, *files_, *over_row_;
     QString pairs_, followed_clean_, followed_corrupt_, followed_target_;
     bool pictures_ = false;

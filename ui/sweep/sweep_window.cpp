@@ -23,6 +23,7 @@ namespace {
 
 using namespace intervention;
 
+constexpr int least_beside = 300, least_form = 280;  ///< px of the largest cells, and of the form
 constexpr int kFrameMs = 200, kTypingMs = 500, kMergingMs = 700;
 
 /// The one field in which they differ; none: several do, as when a sweep is asked from the window.
@@ -68,15 +69,15 @@ SweepWindow::SweepWindow(Document& document, Jobs& jobs, QWidget* parent)
       jobs_(jobs),
       form_(new SweepForm(jobs)),
       canvas_(new FigureCanvas(selection_)),
+      largest_(new LargestCells(document)),
+      results_(new QSplitter),
       forecast_(wrapped_label("note")),
       message_(wrapped_label("note")),
       pointed_(role_label("note")),
-      cell_words_(role_label("note")),
       progress_(new QProgressBar),
       start_(new QPushButton(QStringLiteral("Sweep"))),
       stop_(new QPushButton(QStringLiteral("Stop"))),
       go_on_(new QPushButton(QStringLiteral("Go on"))),
-      use_edit_(new QPushButton),
       export_(new QPushButton(QStringLiteral("Export …"))),
       copy_command_(new QPushButton(QStringLiteral("Copy as command"))) {
     setObjectName(QStringLiteral("SweepWindow"));
@@ -103,8 +104,7 @@ void SweepWindow::build() {
     start_->setProperty("kind", "primary");
     progress_->setFixedWidth(160);
     progress_->setTextVisible(false);
-    cell_words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    for (QLabel* label : {pointed_, cell_words_}) label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    pointed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     canvas_->set_margins(16, 12);
     canvas_->setAccessibleName(QStringLiteral("Figure of the sweep"));
 
@@ -113,7 +113,7 @@ void SweepWindow::build() {
     scroll->setWidget(form_);
     scroll->setWidgetResizable(true);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    scroll->setMinimumWidth(280);
+    scroll->setMinimumWidth(least_form);
     auto* left = new QWidget;
     auto* fields = new_column(left, {0, 0, 8, 0}, 8);
     fields->addWidget(scroll, 1);
@@ -123,15 +123,22 @@ void SweepWindow::build() {
     auto* top = new QHBoxLayout;
     top->addWidget(message_, 1);
     add_widgets(*top, {progress_, stop_, go_on_, copy_command_, export_});
-    auto* chosen = new QHBoxLayout;
-    chosen->addWidget(cell_words_, 1);
-    chosen->addWidget(use_edit_);
+    auto* figure = new QWidget;
+    auto* of_figure = new_column(figure, {0, 0, 0, 0});
+    of_figure->addWidget(canvas_, 1);
+    of_figure->addWidget(pointed_);
+    largest_->setProperty("role", "clear");
+    auto* beside = scroll_area(largest_);
+    beside->setMinimumSize(least_beside, 120);
+    results_->addWidget(figure);
+    results_->addWidget(beside);
+    results_->setHandleWidth(1);
+    results_->setStretchFactor(0, 1);
+    results_->setChildrenCollapsible(false);
     auto* right = new QWidget;
     auto* column = new_column(right, {8, 0, 0, 0});
     column->addLayout(top);
-    column->addWidget(canvas_, 1);
-    column->addWidget(pointed_);
-    column->addLayout(chosen);
+    column->addWidget(results_, 1);
     auto* split = new QSplitter;
     split->addWidget(left);
     split->addWidget(right);
@@ -157,7 +164,9 @@ void SweepWindow::connect_parts() {
     connect(start_, &QPushButton::clicked, this, &SweepWindow::start);
     connect(stop_, &QPushButton::clicked, this, &SweepWindow::stop);
     connect(go_on_, &QPushButton::clicked, this, &SweepWindow::go_on);
-    connect(use_edit_, &QPushButton::clicked, this, &SweepWindow::use_edit);
+    connect(largest_, &LargestCells::cell_chosen, this, &SweepWindow::choose_cell);
+    connect(largest_, &LargestCells::edit_asked, this, &SweepWindow::use_edit);
+    connect(largest_, &LargestCells::text_asked, this, &SweepWindow::text_asked);
     connect(export_, &QPushButton::clicked, this, [this] {
         if (result_) Q_EMIT export_asked(exportable());
     });
@@ -324,19 +333,24 @@ void SweepWindow::select_in_window(const SweepCell& cell) {
 }
 
 void SweepWindow::show_cell() {
-    use_edit_->setVisible(cell_.has_value());
-    cell_words_->setText({});
-    if (!cell_ || !result_) return;
-    const SweepCell& cell = result_->cells[*cell_];
-    const CellEdit edit = edit_of(shown_->asked, run_->pairs().front(), *result_, cell);
-    use_edit_->setEnabled(!edit.words.empty());
-    use_edit_->setText(edits_window() ? QStringLiteral("Add as edit") : QStringLiteral("Copy edit"));
-    use_edit_->setToolTip(QString::fromStdString(edit.words.empty() ? edit.why_not : edit.words));
-    const SweepCellResult& of = result_->results[*cell_];
-    cell_words_->setText(QStringLiteral("%1   %2   %3")
-                             .arg(figure::sweep_cell_words(*result_, cell), figure::sweep_effect_words(*result_, of),
-                                  QString::fromStdString(edit.words.empty() ? edit.why_not : edit.words)));
-    cell_words_->setToolTip(cell_words_->text());
+    results_->widget(1)->setVisible(result_ != nullptr);
+    if (!cell_ || !result_) return largest_->show(result_, {});
+    const CellEdit edit = edit_of(shown_->asked, run_->pairs().front(), *result_, result_->cells[*cell_]);
+    const bool can = !edit.words.empty();
+    largest_->show(result_, LargestCells::Chosen{.cell = *cell_,
+                                                 .edit = QString::fromStdString(can ? edit.words : edit.why_not),
+                                                 .can_edit = can,
+                                                 .for_text = edits_window()});
+}
+
+/// Beside the figure where both have room, else below it.
+void SweepWindow::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    const auto direction = width() >= least_form + 2 * least_beside + 160 ? Qt::Horizontal : Qt::Vertical;
+    if (results_->orientation() == direction) return;
+    results_->setOrientation(direction);
+    results_->setSizes(direction == Qt::Horizontal ? QList{width() - least_form - least_beside, least_beside}
+                                                   : QList{height() - 220, 220});
 }
 
 void SweepWindow::use_edit() {

@@ -7,12 +7,14 @@
 #include "ui/canvas/recipe.h"
 #include "ui/document/document.h"
 #include "ui/document/session.h"
+#include "ui/sweep/largest_cells.h"
 #include "ui/sweep/sweep_form.h"
 #include "ui/sweep/sweeps_of.h"
 
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QSplitter>
 #include <QTimer>
 #include <QUndoStack>
 #include <QWidget>
@@ -22,9 +24,9 @@
 
 namespace headlight::ui {
 
-/// The page of sweeps: what to sweep at the left, the figure that fills as cells arrive at the right. Stopping keeps the cells
-/// that are there, and the sweep can go on. A click selects a cell's head, layer and tokens in
-/// the window and offers its edit as a line of a recipe.
+/// The page of sweeps: what to sweep at the left, the figure that fills as cells arrive in the middle, and at the right, or below
+/// it in a narrow window, the largest cells. Stopping keeps the cells that are there, and the sweep can go on. A click on a cell
+/// or its row selects its head, layer and tokens in the window and offers its edit as a line of a recipe.
 class SweepWindow : public QWidget {
     Q_OBJECT
 public:
@@ -54,11 +56,10 @@ public:
     FigureCanvas& canvas() { return *canvas_; }
     QLabel& forecast() { return *forecast_; }
     QLabel& message() { return *message_; }
-    QLabel& cell_words() { return *cell_words_; }
+    LargestCells& largest() { return *largest_; }
     QPushButton& start_button() { return *start_; }
     QPushButton& stop_button() { return *stop_; }
     QPushButton& go_on_button() { return *go_on_; }
-    QPushButton& edit_button() { return *use_edit_; }
     QPushButton& export_button() { return *export_; }
     /// The numbers on screen; null: none yet.
     const figure::SweepPtr& result() const { return result_; }
@@ -67,11 +68,13 @@ public:
 Q_SIGNALS:
     void session_changed();  ///< request() or numbers()
     void export_asked(const headlight::ui::Exportable& what);
+    void text_asked();  ///< what is selected, on the page of the text
     void explanation_asked(const QString& title, const QString& text);
 
 protected:
     void keyPressEvent(QKeyEvent*) override;
     void showEvent(QShowEvent*) override;
+    void resizeEvent(QResizeEvent*) override;
 
 private:
     /// A sweep: the request as it was started, and with every answer named.
@@ -130,9 +133,11 @@ private:
 
     SweepForm* form_;
     FigureCanvas* canvas_;
-    QLabel *forecast_, *message_, *pointed_, *cell_words_;
+    LargestCells* largest_;
+    QSplitter* results_;  ///< figure and largest cells
+    QLabel *forecast_, *message_, *pointed_;
     QProgressBar* progress_;
-    QPushButton *start_, *stop_, *go_on_, *use_edit_, *export_, *copy_command_;
+    QPushButton *start_, *stop_, *go_on_, *export_, *copy_command_;
 };
 
 }  // namespace headlight::ui

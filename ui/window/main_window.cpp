@@ -381,9 +381,6 @@ void MainWindow::choose_view() {
     OpenViews views = document_->views();
     if (pictures && !had_pictures) {
         views.left = std::ranges::find_if(figure::view_specs(), &figure::ViewSpec::of_pictures)->id;
-        ViewOptions options = document_->options();
-        if (options.measure == "induction") options.measure = "entropy";  // patches do not repeat as words do
-        document_->set_options(options);
     }
     for (View* view : {&views.left, &views.right})
         if (!pictures && figure::view_spec(*view).of_pictures) *view = figure::view_id(0);

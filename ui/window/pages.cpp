@@ -147,6 +147,7 @@ void MainWindow::make_sweeps() {
     });
     connect(sweeps_, &SweepWindow::export_asked, this,
             [this](const Exportable& what) { export_from(*document_, *jobs_, what, sweeps_.data()); });
+    connect(sweeps_, &SweepWindow::text_asked, this, [this] { show_page(Page::text); });
     connect(sweeps_, &SweepWindow::explanation_asked, this,
             [this](const QString& title, const QString& text) { show_text_window(sweeps_, title, text); });
     connect(&sweeps_->undo_stack(), &QUndoStack::indexChanged, this, &MainWindow::refresh_undo);

@@ -124,15 +124,14 @@ std::vector<PaletteItem> MainWindow::items_for(const QString& typed) {
     if (match.hasMatch() && of_layer && match.captured(1).toLongLong() < selection.layers()) {
         const Layer layer(match.captured(1).toLongLong());
         const auto table = document_->shown_table();
-        const auto* measure = table ? table->find(document_->options().measure) : nullptr;
+        const std::string shown = heads_->measure();
+        const auto* measure = table ? table->find(shown) : nullptr;
         for (std::int64_t h = 0; h < selection.heads(); ++h) {
             if (!QString::number(h).startsWith(match.captured(2))) continue;
             const HeadId head{layer, Head(h)};
             QString note = QStringLiteral("go to this head");
             if (measure && !std::isnan((*measure)(layer.value, h)))
-                note = QStringLiteral("%1 %2")
-                           .arg(QString::fromStdString(document_->options().measure).replace(u'_', u' '))
-                           .arg((*measure)(layer.value, h), 0, 'g', 3);
+                note = QStringLiteral("%1 %2").arg(heads_->measure_name(shown)).arg((*measure)(layer.value, h), 0, 'g', 3);
             items.push_back({.text = figure::head_name(head), .note = note, .chosen = [this, head] {
                                  document_->selection().focus_head(head);
                                  if (page_ == Page::model || page_ == Page::corpus) show_page(Page::text);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,7 @@ struct Experts {
     std::int64_t groups_chosen = 0;  ///< for each token
     std::int64_t group_best = 1;     ///< a group's score is the sum of this many best experts
     bool correction = false;         ///< a bias per expert is added while choosing, not to the weights (DeepSeek-V3)
+    bool weighs_input = false;       ///< an expert reads its input times its weight, and what it gives has none (Llama 4)
     std::int64_t dense_width = 0;    ///< hidden units of layers without experts
     double mixer_jitter = 0;    ///< experts are chosen one after another by SparseMixer, see blocks/experts.cpp; 0: not (PhiMoE)
     bool wide_router = false;   ///< the router's product is in float32 in a bfloat16 run (DeepSeek)
@@ -143,6 +145,8 @@ struct ClassHead {
 struct QueryGrowth {
     double beta = 0;  ///< 0: they are not
     std::int64_t context = 0;
+    std::int64_t first = 0;  ///< position of the first token
+    bool unrotated = false;  ///< only in layers that do not rotate (Llama 4)
     bool any() const noexcept { return beta != 0; }
 };
 
@@ -155,6 +159,24 @@ struct Latent {
     std::int64_t content = 0;     ///< numbers of a head's query and key that are of content; rope_dims are the others
     double epsilon = 1e-6;        ///< of the latents' norms
     bool any() const noexcept { return rank > 0; }
+};
+
+/// How a layer mixes tokens. attention: softmax of scores. state_space: the update of a state that is linear in its inputs
+/// (Mamba-2, Dao and Gu 2024); unrolled it is a map of signed weights from token to token, the layer's implied attention.
+enum class Mixer { attention, state_space };
+
+/// Layers of Mixer::state_space. n_heads heads have states of value_width() x d_head numbers; queries (C) and keys (B) are of
+/// `groups`, each written out for the heads that read it, so n_kv_heads is n_heads. The weight of key j for query t is
+/// (q_t.k_j) step_j exp(sum of rate step_s for s = j + 1 ... t), where rate < 0 is the head's own.
+struct StateSpace {
+    std::int64_t groups = 1;                   ///< of queries and keys; a divisor of the heads
+    std::int64_t conv_width = 0;               ///< tokens of the causal convolution before the update, its own included
+    bool conv_bias = true;                     ///< the convolution has a bias
+    Activation activation = Activation::silu;  ///< behind the convolution; the gate's is SiLU
+    double least_step = 0, largest_step = std::numeric_limits<double>::infinity();  ///< steps are cut to these
+    std::int64_t norm_groups = 1;  ///< parts of the output, each with a scale of its own in the norm behind the gate
+    /// Numbers that the convolution runs over: those of values, keys and queries.
+    std::int64_t conv_channels(std::int64_t values, std::int64_t d_state) const noexcept { return values + 2 * groups * d_state; }
 };
 
 /// Everything about a model that is not a weight, whatever the family calls it. Filled by a family's parse_config.
@@ -213,6 +235,8 @@ struct ModelConfig {
     QkNorm qk_norm = QkNorm::none;
     Norm qk_norm_kind = Norm::rms_norm;
     bool norm_after_rotation = false;  ///< queries and keys are normalised behind the rotation (HunYuan), not before it
+    bool qk_norm_gain = true;          ///< that norm has a gain (Llama 4: not)
+    bool norm_rotated = false;         ///< only layers that rotate have that norm (Llama 4)
     double qkv_clip = 0;               ///< q, k and v are clamped to +-this (OLMo); 0: not
     bool clip_normed = false;          ///< q and k behind their norm (OLMoE)
     Positions positions = Positions::learned;
@@ -225,7 +249,8 @@ struct ModelConfig {
     bool rope_interleaved = false;      ///< pairs are neighbours (GPT-J) and not a half apart (Llama)
     std::vector<LayerRope> layer_rope;  ///< [layer]; empty: all global
     QueryGrowth query_growth;           ///< behind the rotation
-    /// [layer] queries see keys nearer than this: |query - key| < window; 0: no limit. Empty: none anywhere.
+    /// [layer] queries see keys nearer than this: |query - key| < window; 0: no limit; less than 0: keys of their own chunk of as
+    /// many tokens (Llama 4). Empty: no limit anywhere.
     std::vector<std::int64_t> windows;
     double score_scale = 1.0;     ///< score = score_scale_of() * q.k + bias; 1/sqrt(d_head) in most models
     bool scale_by_layer = false;  ///< layer l divides it by l + 1 (GPT-2's scale_attn_by_inverse_layer_idx)
@@ -266,12 +291,24 @@ struct ModelConfig {
     Convolution convolution;      ///< DeBERTa's, beside layer 0
     bool legacy_mlm_head = true;  ///< DeBERTa: which masked-word head counts where a file holds both (its `legacy`)
 
+    std::vector<Mixer> mixers;  ///< [layer]; empty: attention in all
+    StateSpace state_space;
+
     Latent latent;
     std::int64_t d_value = 0;  ///< width of a head's values and outputs where it is not d_head (DeepSeek); 0: d_head
 };
 
 /// Numbers of a head's values, and of what it mixes of them.
 inline std::int64_t value_width(const ModelConfig& c) noexcept { return c.d_value > 0 ? c.d_value : c.d_head; }
+inline Mixer mixer_of(const ModelConfig& c, std::int64_t layer) noexcept {
+    return c.mixers.empty() ? Mixer::attention : c.mixers[static_cast<std::size_t>(layer)];
+}
+/// The layer has an implied map in the place of a pattern: signed weights, whose rows do not sum to 1.
+inline bool has_implied_map(const ModelConfig& c, std::int64_t layer) noexcept { return mixer_of(c, layer) != Mixer::attention; }
+/// Some layer has.
+inline bool has_implied_maps(const ModelConfig& c) noexcept {
+    return std::ranges::any_of(c.mixers, [](Mixer mixer) { return mixer != Mixer::attention; });
+}
 /// The first of a head's numbers that rotate.
 inline std::int64_t first_rotated(const ModelConfig& c) noexcept { return c.latent.any() ? c.latent.content : 0; }
 
@@ -320,10 +357,15 @@ struct KeyRange {
     bool has(std::int64_t key) const noexcept { return key >= first && key < last; }
     auto operator<=>(const KeyRange&) const = default;
 };
-/// `window` 0: no limit.
+/// `window` as in ModelConfig::windows.
 inline KeyRange legal_keys(std::int64_t query, std::int64_t keys, bool causal, std::int64_t window) noexcept {
     KeyRange range{0, causal ? std::min(query + 1, keys) : keys};
-    if (window <= 0) return range;
+    if (window == 0) return range;
+    if (window < 0) {
+        range.first = std::min(query / -window * -window, range.last);
+        range.last = std::min(range.last, range.first - window);
+        return range;
+    }
     range.first = std::clamp<std::int64_t>(query - window + 1, 0, range.last);
     range.last = std::min(range.last, query + window);
     return range;
@@ -336,6 +378,10 @@ inline double score_scale_of(const ModelConfig& c, std::int64_t layer) noexcept 
 }
 inline LayerRope rope_of(const ModelConfig& c, std::int64_t layer) noexcept {
     return c.layer_rope.empty() ? LayerRope::global : c.layer_rope[static_cast<std::size_t>(layer)];
+}
+/// Queries and keys of the layer go through a norm.
+inline bool has_qk_norm(const ModelConfig& c, std::int64_t layer) noexcept {
+    return c.qk_norm != QkNorm::none && !(c.norm_rotated && rope_of(c, layer) == LayerRope::none);
 }
 /// True if the sublayer reads the stream through a norm.
 inline bool norm_before_attention(const ModelConfig& c, std::int64_t layer) noexcept {
@@ -354,10 +400,21 @@ inline std::int64_t mlp_width(const ModelConfig& c, std::int64_t layer) noexcept
 inline std::int64_t expert_of(const ModelConfig& c, std::int64_t layer, std::int64_t unit) noexcept {
     return has_experts(c, layer) && unit < c.experts.count * c.experts.width ? unit / c.experts.width : -1;
 }
+/// False: the layer ends behind what mixes its tokens (Mamba-2).
+inline bool has_mlp(const ModelConfig& c, std::int64_t layer) noexcept {
+    return !has_implied_map(c, layer) || mlp_width(c, layer) > 0;
+}
 /// The layer whose output a convolution is added to.
 inline bool has_convolution(const ModelConfig& c, std::int64_t layer) noexcept { return c.convolution.any() && layer == 0; }
 inline std::int64_t embedding_width(const ModelConfig& c) noexcept { return c.d_embed > 0 ? c.d_embed : c.d_model; }
 /// How a layer differs from others: "local 512", "global", "no rotation", "experts"; "" if all layers are alike.
 std::string layer_label(const ModelConfig&, std::int64_t layer);
+
+/// Error where some layer has an implied map: `what` ("Sweeps") needs softmax attention in all.
+void require_attention(const ModelConfig&, const std::string& what);
+/// The same of one layer.
+void require_attention(const ModelConfig&, std::int64_t layer, const std::string& what);
+/// Why a view of attention has nothing to show of such a model; "" where all layers have attention.
+std::string why_no_attention(const ModelConfig&);
 
 }  // namespace headlight::model

@@ -26,29 +26,38 @@ enum class Hook {
     ln1_scale,              ///< blocks.L.ln1.hook_scale [pos, 1]
     ln1_normalized,         ///< blocks.L.ln1.hook_normalized [pos, d_model]
     q_latent,               ///< blocks.L.attn.hook_q_latent [pos, rank], what queries are made of (DeepSeek), after its norm
-    q,                      ///< blocks.L.attn.hook_q [pos, head, d_head], before rotation
-    latent,                 ///< blocks.L.attn.hook_latent [pos, rank], what keys and values are made of, after its norm
-    k,                      ///< blocks.L.attn.hook_k [pos, kv_head, d_head]
-    v,                      ///< blocks.L.attn.hook_v [pos, kv_head, d_value]
-    q_norm_scale,           ///< blocks.L.attn.q_norm.hook_scale [pos, head, 1] ([pos, 1, 1] over all heads)
-    q_norm_normalized,      ///< blocks.L.attn.q_norm.hook_normalized [pos, head, d_head]
-    k_norm_scale,           ///< blocks.L.attn.k_norm.hook_scale [pos, kv_head, 1]
-    k_norm_normalized,      ///< blocks.L.attn.k_norm.hook_normalized [pos, kv_head, d_head]
-    rot_q,                  ///< blocks.L.attn.hook_rot_q [pos, head, d_head] (rotary models)
-    rot_k,                  ///< blocks.L.attn.hook_rot_k [pos, kv_head, d_head]
-    c2p,                    ///< blocks.L.attn.hook_c2p [head, query, key], DeBERTa's scaled term q_i.K_r of the score
-    p2c,                    ///< blocks.L.attn.hook_p2c [head, query, key], its scaled term k_j.Q_r
-    content_scores,         ///< blocks.L.attn.hook_content_scores [head, query, key], MLA's scaled score of content …
-    rotary_scores,   ///< blocks.L.attn.hook_rotary_scores [head, query, key], … and of what rotates; they sum to the scores
-    attn_scores,     ///< blocks.L.attn.hook_attn_scores [head, query, key], scaled, with bias; illegal keys -inf
-    sink,            ///< blocks.L.attn.hook_sink [head, query], share of the softmax that goes to no key (GPT-OSS)
-    pattern,         ///< blocks.L.attn.hook_pattern [head, query, key]
-    z,               ///< blocks.L.attn.hook_z [pos, head, d_value]
-    result,          ///< blocks.L.attn.hook_result [pos, head, d_model] = z_h W_O^h, without b_O
-    ln1_post_scale,  ///< blocks.L.ln1_post.hook_scale [pos, 1] (Gemma 2, OLMo 2: norm of what attention gives)
-    ln1_post_normalized,  ///< blocks.L.ln1_post.hook_normalized [pos, d_model]
-    attn_out,             ///< blocks.L.hook_attn_out [pos, d_model], with b_O; after ln1_post
-    resid_mid,            ///< blocks.L.hook_resid_mid [pos, d_model]
+    gate,          ///< blocks.L.attn.hook_gate [pos, head, d_value], what gates the mixed values, before its activation (Mamba-2)
+    conv_in,       ///< blocks.L.attn.hook_conv_in [pos, channel], values, keys and queries before the convolution
+    q,             ///< blocks.L.attn.hook_q [pos, head, d_head], before rotation
+    latent,        ///< blocks.L.attn.hook_latent [pos, rank], what keys and values are made of, after its norm
+    k,             ///< blocks.L.attn.hook_k [pos, kv_head, d_head]
+    v,             ///< blocks.L.attn.hook_v [pos, kv_head, d_value]
+    q_norm_scale,  ///< blocks.L.attn.q_norm.hook_scale [pos, head, 1] ([pos, 1, 1] over all heads)
+    q_norm_normalized,  ///< blocks.L.attn.q_norm.hook_normalized [pos, head, d_head]
+    k_norm_scale,       ///< blocks.L.attn.k_norm.hook_scale [pos, kv_head, 1]
+    k_norm_normalized,  ///< blocks.L.attn.k_norm.hook_normalized [pos, kv_head, d_head]
+    rot_q,              ///< blocks.L.attn.hook_rot_q [pos, head, d_head] (rotary models)
+    rot_k,              ///< blocks.L.attn.hook_rot_k [pos, kv_head, d_head]
+    c2p,                ///< blocks.L.attn.hook_c2p [head, query, key], DeBERTa's scaled term q_i.K_r of the score
+    p2c,                ///< blocks.L.attn.hook_p2c [head, query, key], its scaled term k_j.Q_r
+    content_scores,     ///< blocks.L.attn.hook_content_scores [head, query, key], MLA's scaled score of content …
+    rotary_scores,      ///< blocks.L.attn.hook_rotary_scores [head, query, key], … and of what rotates; they sum to the scores
+    attn_scores,        ///< blocks.L.attn.hook_attn_scores [head, query, key], scaled, with bias; illegal keys -inf
+    sink,               ///< blocks.L.attn.hook_sink [head, query], share of the softmax that goes to no key (GPT-OSS)
+    pattern,            ///< blocks.L.attn.hook_pattern [head, query, key]
+    step,               ///< blocks.L.attn.hook_step [pos, head], the step of the state's update (Mamba-2)
+    decay,              ///< blocks.L.attn.hook_decay [pos, head], rate times step: the logarithm of what stays of the state
+    implied,            ///< blocks.L.attn.hook_implied [head, query, key], the unrolled update: signed, no softmax
+    z,                  ///< blocks.L.attn.hook_z [pos, head, d_value]
+    skipped,            ///< blocks.L.attn.hook_skipped [pos, head, d_value], z plus the head's share of its own value (Mamba-2)
+    gated,              ///< blocks.L.attn.hook_gated [pos, head, d_value], the same times the activated gate
+    gate_norm_scale,    ///< blocks.L.attn.gate_norm.hook_scale [pos, group], norm of what was gated
+    gate_norm_normalized,  ///< blocks.L.attn.gate_norm.hook_normalized [pos, head, d_value]
+    result,                ///< blocks.L.attn.hook_result [pos, head, d_model] = z_h W_O^h, without b_O
+    ln1_post_scale,        ///< blocks.L.ln1_post.hook_scale [pos, 1] (Gemma 2, OLMo 2: norm of what attention gives)
+    ln1_post_normalized,   ///< blocks.L.ln1_post.hook_normalized [pos, d_model]
+    attn_out,              ///< blocks.L.hook_attn_out [pos, d_model], with b_O; after ln1_post
+    resid_mid,             ///< blocks.L.hook_resid_mid [pos, d_model]
     // The second attention of a decoder with an encoder; `source` is the encoder's positions.
     ln_cross_scale,       ///< blocks.L.ln_cross.hook_scale [pos, 1]
     ln_cross_normalized,  ///< blocks.L.ln_cross.hook_normalized [pos, d_model]

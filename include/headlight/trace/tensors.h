@@ -22,6 +22,9 @@ at::Tensor tensor_rows(const Trace&, model::HookPoint, std::int64_t first, std::
 /// Rows [first, first + count) of one head's pattern: [count, key]. Equal (1e-6) to what the run used; a replaced
 /// pattern is the replaced one.
 at::Tensor pattern_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
+/// The same of a layer with an implied map (model::has_implied_map), whose rows have both signs and any sum. The functions of
+/// patterns and scores refuse such a layer by name, this one the others.
+at::Tensor implied_rows(const Trace&, Layer, Head, std::int64_t first, std::int64_t count);
 /// All rows of heads [first_head, +heads), `group` heads at a time: `read(head, first, rows)` gets [group, row, key] of heads
 /// from `head` on and queries from `first` on; keys that are left out have no weight. In any order and from several threads.
 using PatternRowsFn = std::function<void(std::int64_t head, std::int64_t first, const at::Tensor& rows)>;

@@ -41,6 +41,7 @@ std::vector<std::int64_t> usual_contexts(std::int64_t context_length) {
 }  // namespace
 
 KvCache kv_cache(const model::ModelConfig& c, const KvCacheOptions& o) {
+    model::require_attention(c, "The cache of keys and values");
     require(c.n_layers > 0 && c.n_heads > 0 && c.d_head > 0, "d_head", "a model whose head width is known", c.d_head);
     require(o.batch >= 1 && o.batch <= 1 << 20, "batch", "1 to 1048576", o.batch);
     if (!(o.bytes_per_element > 0 && o.bytes_per_element <= 16))

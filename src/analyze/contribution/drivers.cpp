@@ -29,6 +29,25 @@ void check_neuron(const model::ModelConfig& c, NeuronId id) {
                  .expected = "layer 0 to " + std::to_string(c.n_layers - 1) + ", neuron 0 to " + std::to_string(width - 1)});
 }
 
+/// What the input of each neuron of a layer is multiplied with at a position: its expert's weight, where experts weigh what they
+/// read.
+class InputWeights {
+public:
+    InputWeights(const trace::Trace& trace, Layer layer, Position p) : config_(trace.config()), layer_(layer.value) {
+        if (config_.experts.weighs_input && model::has_experts(config_, layer_))
+            of_experts_ = wide(trace::tensor_rows(trace, {Hook::experts, layer}, p.value, 1)[0]).contiguous();
+    }
+    double of(std::int64_t neuron) const {
+        const std::int64_t expert = of_experts_.defined() ? model::expert_of(config_, layer_, neuron) : -1;
+        return expert < 0 ? 1 : of_experts_.data_ptr<double>()[expert];
+    }
+
+private:
+    const model::ModelConfig& config_;
+    std::int64_t layer_;
+    at::Tensor of_experts_;
+};
+
 /// The norm in front of the MLP.
 Hook mlp_norm(const model::ModelConfig& c) { return c.shared_norm ? Hook::ln1_scale : Hook::ln2_scale; }
 
@@ -54,6 +73,7 @@ StreamReading neuron_reading(const trace::Trace& trace, NeuronId id, Position p,
                           .behind_mlp = false,
                           .behind_attention = !c.parallel};
     if (bias.defined()) reading.constant += bias[id.neuron.value].to(at::kDouble).item<double>();
+    reading.direction = reading.direction * InputWeights(trace, id.layer, p).of(id.neuron.value);
     if (norm_before_mlp(c)) reading.direction = before_norm(trace, mlp_norm(c), id.layer, p, reading.direction, reading.constant);
     return reading;
 }
@@ -114,9 +134,11 @@ std::vector<NeuronScore> downstream_neurons(const trace::Trace& trace, HeadId id
         const at::Tensor effect = at::mv(w_in.to(type).t(), read.to(type)).to(at::kDouble).contiguous();
         const at::Tensor pre = wide(trace::tensor_rows(trace, {Hook::mlp_pre, Layer(l)}, p.value, 1)[0]).contiguous();
         const std::vector<bool> works = working_neurons(trace, Layer(l), p);
+        const InputWeights weights(trace, Layer(l), p);
         for (std::int64_t i = 0; i < effect.size(0); ++i)
             if (works[static_cast<std::size_t>(i)])
-                scores.push_back({{Layer(l), Neuron(i)}, effect.data_ptr<double>()[i], pre.data_ptr<double>()[i]});
+                scores.push_back(
+                    {{Layer(l), Neuron(i)}, effect.data_ptr<double>()[i] * weights.of(i), pre.data_ptr<double>()[i]});
         if (c.residual_after_norm || c.post_norm) change = through(Hook::ln2_scale, l);
         if (has_convolution(c, l)) change = through(Hook::ln_conv_scale, l);
     }

@@ -106,7 +106,7 @@ FocusFacts focus_facts(const trace::Trace& trace, HeadId id, const FocusOptions&
     facts.causal = config.causal;
     facts.terms = terms_of(facts, options);
     const trace::AttentionTensors w = trace::attention_weights(*trace.model(), id.layer);
-    const bool in_norm = config.qk_norm != model::QkNorm::none;
+    const bool in_norm = model::has_qk_norm(config, id.layer.value);
     facts.notes = notes_of(facts, options, w.b_q.defined() && !in_norm, w.b_k.defined() && !in_norm);
     if (config.positions == Positions::alibi && config.alibi == model::Alibi::falcon)
         facts.notes.push_back(
@@ -120,6 +120,9 @@ FocusFacts focus_facts(const trace::Trace& trace, HeadId id, const FocusOptions&
         facts.notes.push_back("This layer sees " + std::to_string(window) +
                               (config.causal ? " tokens back" : " tokens to either side") +
                               ", itself included: farther keys have no score.");
+    else if (window < 0)
+        facts.notes.push_back("Queries of this layer see the keys of their own chunk of " + std::to_string(-window) +
+                              " tokens: others have no score.");
     if (model::rope_of(config, id.layer.value) == model::LayerRope::none && config.positions == Positions::rotary)
         facts.notes.push_back("This layer does not rotate: the position term is 0.");
     facts.first_words = "the first token";
@@ -143,7 +146,7 @@ ScoreTerms::ScoreTerms(const trace::Trace& trace, HeadId id, const FocusOptions&
         rot_k_ = wide(head_keys(trace, id));
     }
     const trace::AttentionTensors w = trace::attention_weights(*trace.model(), id.layer);
-    const bool in_norm = config.qk_norm != model::QkNorm::none;  // a bias inside a norm is no term of the score
+    const bool in_norm = model::has_qk_norm(config, id.layer.value);  // a bias inside a norm is no term of the score
     b_q_ = or_zeros(in_norm ? at::Tensor() : w.b_q, id.head.value, config.d_head);
     b_k_ = or_zeros(in_norm ? at::Tensor() : w.b_k, kv, config.d_head);
     // q and k are those of the run, so the terms sum to its scores also where an intervention replaced them.

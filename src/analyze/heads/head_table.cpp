@@ -5,6 +5,7 @@
 #include "analyze/heads/head_measures.h"
 #include "analyze/pattern/head_reader.h"
 #include "headlight/analyze/heads/model_probe.h"
+#include "headlight/base/numbers.h"
 
 #include <algorithm>
 #include <array>
@@ -71,13 +72,19 @@ const Eigen::MatrixXd* HeadTable::find(std::string_view measure_id) const noexce
     return nullptr;
 }
 
-HeadTable head_table(const trace::Trace& trace, const HeadTableOptions& options) {
+HeadTable unmeasured_heads(const model::ModelConfig& c) {
     HeadTable table;
-    table.n_layers = trace.config().n_layers;
-    table.n_heads = trace.config().n_heads;
-    table.n_kv_heads = trace.config().n_kv_heads;
+    table.n_layers = c.n_layers;
+    table.n_heads = c.n_heads;
+    table.n_kv_heads = c.n_kv_heads;
     table.measures = head_measures();
-    table.values.assign(table.measures.size(), Eigen::MatrixXd(table.n_layers, table.n_heads));
+    table.values.assign(table.measures.size(), Eigen::MatrixXd::Constant(table.n_layers, table.n_heads, kNaN));
+    table.causal = c.causal;
+    return table;
+}
+
+HeadTable head_table(const trace::Trace& trace, const HeadTableOptions& options) {
+    HeadTable table = unmeasured_heads(trace.config());
     for (std::int64_t layer = 0; layer < table.n_layers; ++layer)
         for (std::int64_t head = 0; head < table.n_heads; ++head) {
             const std::vector<double>& numbers = trace.head_numbers(Layer(layer), Head(head), options.with_first_row);

@@ -104,16 +104,19 @@ std::string position_kind(const trace::Trace& trace) {
 }
 
 at::Tensor head_queries(const trace::Trace& trace, HeadId id) {
+    model::require_attention(trace.config(), id.layer.value, "What reads queries of heads");
     const Hook hook = is_rotary(trace) ? Hook::rot_q : Hook::q;
     return trace::tensor(trace, HookPoint{hook, id.layer}).select(1, id.head.value);
 }
 
 at::Tensor head_keys(const trace::Trace& trace, HeadId id) {
+    model::require_attention(trace.config(), id.layer.value, "What reads keys of heads");
     const Hook hook = is_rotary(trace) ? Hook::rot_k : Hook::k;
     return trace::tensor(trace, HookPoint{hook, id.layer}).select(1, kv_head(trace, id.head));
 }
 
 at::Tensor head_values(const trace::Trace& trace, HeadId id) {
+    model::require_attention(trace.config(), id.layer.value, "What reads values of heads");
     return trace::tensor(trace, HookPoint{Hook::v, id.layer}).select(1, kv_head(trace, id.head));
 }
 

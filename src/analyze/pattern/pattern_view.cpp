@@ -145,7 +145,7 @@ PooledMap from_overview(const trace::Trace& trace, HeadId id, std::int64_t cells
     const auto legal_pairs = [&](std::int64_t r, std::int64_t c) {
         const std::int64_t q0 = r * n / made.rows, q1 = (r + 1) * n / made.rows;
         const std::int64_t k0 = c * n / made.cols, width = (c + 1) * n / made.cols - k0;
-        if (model::window_of(trace.config(), id.layer.value) > 0) {
+        if (model::window_of(trace.config(), id.layer.value) != 0) {
             std::int64_t pairs = 0;
             for (std::int64_t q = q0; q < q1; ++q) {
                 const model::KeyRange legal = legal_keys_of(trace, id.layer, Position(q));

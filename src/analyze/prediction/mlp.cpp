@@ -113,7 +113,9 @@ std::vector<Memory> memories(const trace::Trace& trace, Layer layer, Position p,
         const std::int64_t expert = model::expert_of(c, layer.value, static_cast<std::int64_t>(i));
         all[i] = {.neuron = Neuron(static_cast<std::int64_t>(i)),
                   .expert = expert,
-                  .weight = expert >= 0 ? experts.data_ptr<double>()[expert] : shared,
+                  .weight = expert < 0               ? shared
+                            : c.experts.weighs_input ? 1.0
+                                                     : experts.data_ptr<double>()[expert],
                   .coefficient = coefficient,
                   .pre = pre.data_ptr<double>()[i],
                   .up = up.defined() ? up.data_ptr<double>()[i] : kNaN,

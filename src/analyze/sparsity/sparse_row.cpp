@@ -2,6 +2,7 @@
 #include "analyze/sparsity/sparse_row.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace headlight::analyze {
 namespace {
@@ -34,6 +35,39 @@ KeyRange window_keys(std::int64_t window, std::int64_t query, KeyRange legal) {
     return {std::clamp(query + 1 - window, legal.first, legal.last), legal.last};
 }
 
+namespace {
+
+void add_key(std::vector<KeyRange>& ranges, std::int64_t key) {
+    if (!ranges.empty() && ranges.back().last == key)
+        ++ranges.back().last;
+    else
+        ranges.push_back({key, key + 1});
+}
+
+/// `o` as options_in() gives it: the layer's window, and each global token once, in order.
+RowChoice longformer_keys(const SparsityOptions& o, std::int64_t query, KeyRange legal) {
+    RowChoice out;
+    out.window = {legal.last, legal.last};
+    if (std::ranges::binary_search(o.global_tokens, query)) {
+        out.selected = {legal};
+        return out;
+    }
+    const std::int64_t half = o.window / 2, d = o.dilation;
+    if (d == 1) {
+        out.window = {std::max(legal.first, query - half), std::min(legal.last, query + half + 1)};
+    } else {
+        for (std::int64_t j = query - half * d; j <= query + half * d; j += d)
+            if (legal.has(j)) out.dilated.push_back({j, j + 1});
+    }
+    for (const std::int64_t j : o.global_tokens) {
+        const bool near = std::abs(j - query) <= half * d && (j - query) % d == 0;
+        if (legal.has(j) && !near) add_key(out.selected, j);
+    }
+    return out;
+}
+
+}  // namespace
+
 RankedBlocks rank_blocks(const SparsityOptions& o, std::int64_t query, KeyRange legal, std::span<const KeySums> group) {
     RankedBlocks out;
     const std::int64_t own = query / o.select, first = legal.first / o.select;
@@ -62,6 +96,7 @@ RowChoice choose_keys(const SparsityOptions& o, std::int64_t query, KeyRange leg
             out.window = window_keys(o.window, query, legal);
             if (legal.first < o.sinks) out.selected = {{legal.first, std::min(o.sinks, legal.last)}};
             break;
+        case SparseScheme::longformer: return longformer_keys(o, query, legal);
         case SparseScheme::topk: out.selected = largest_keys(o.budget, legal, weights); break;
         case SparseScheme::nsa: {
             out.window = window_keys(o.window, query, legal);

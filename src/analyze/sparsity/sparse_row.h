@@ -14,7 +14,8 @@ namespace headlight::analyze {
 struct RowChoice {
     std::vector<KeyRange> selected;  ///< apart from each other, ascending; may meet the window
     KeyRange window{0, 0};
-    KeyRange compressed{0, 0};  ///< the keys in complete blocks
+    std::vector<KeyRange> dilated;  ///< the keys of a window that has gaps; `window` is then empty
+    KeyRange compressed{0, 0};      ///< the keys in complete blocks
     std::int64_t compressed_blocks = 0;
 };
 
@@ -30,7 +31,8 @@ KeyRange window_keys(std::int64_t window, std::int64_t query, KeyRange legal);
 RowChoice choose_keys(const SparsityOptions&, std::int64_t query, KeyRange legal, const float* weights,
                       std::span<const KeySums> group);
 
-/// The part of a range before the window; with the window's mass it is what both hold together.
+/// The parts of a range before the window and behind it; with the window's mass they are what both hold together.
 inline KeyRange before(KeyRange r, KeyRange window) { return {r.first, std::min(r.last, std::max(r.first, window.first))}; }
+inline KeyRange behind(KeyRange r, KeyRange window) { return {std::max(r.first, std::min(r.last, window.last)), r.last}; }
 
 }  // namespace headlight::analyze

@@ -36,12 +36,13 @@ std::vector<std::int64_t> doublings(std::int64_t least, std::int64_t all) {
 
 std::vector<std::int64_t> budgets_of(const SparsityOptions& o, std::int64_t tokens) {
     if (o.scheme == SparseScheme::nsa) return doublings(4, (tokens + o.select - 1) / o.select);
-    return doublings(16, tokens);
+    return doublings(16, o.scheme == SparseScheme::longformer ? 2 * tokens : tokens);  // of which half is on either side
 }
 
 double mass(const KeySums& sums, const RowChoice& choice) {
     double kept = sums(choice.window);
-    for (const KeyRange& r : choice.selected) kept += sums(before(r, choice.window));
+    for (const KeyRange& r : choice.dilated) kept += sums(r);
+    for (const KeyRange& r : choice.selected) kept += sums(before(r, choice.window)) + sums(behind(r, choice.window));
     return kept;
 }
 
@@ -91,8 +92,9 @@ std::int64_t keys_in(const RowChoice& choice) {
 }
 /// Without those that are in the window too: no scheme but NSA has branches that read a key twice.
 std::int64_t different_keys(const RowChoice& choice) {
-    std::int64_t n = choice.window.last - choice.window.first;
-    for (const KeyRange& r : choice.selected) n += before(r, choice.window).last - r.first;
+    std::int64_t n = choice.window.count();
+    for (const KeyRange& r : choice.dilated) n += r.count();
+    for (const KeyRange& r : choice.selected) n += before(r, choice.window).count() + behind(r, choice.window).count();
     return n;
 }
 std::int64_t pairs_of(const SparsityOptions& o, const RowChoice& choice) {
@@ -111,6 +113,10 @@ void add_costs(const SparsityOptions& o, const RowChoice& last, std::int64_t den
         case SparseScheme::topk:
             head.kv_share = 1;
             head.kv_read_share = share((all + read) / 2);
+            break;
+        case SparseScheme::longformer:
+            head.kv_share = 1;  // a later token may be global
+            head.kv_read_share = share(read);
             break;
         default: head.kv_share = head.kv_read_share = share(read);
     }
@@ -134,6 +140,7 @@ KeptMass mass_of(const KeySums& sums, const RowChoice& choice) {
     out.compressed = sums(choice.compressed) / total;
     for (const KeyRange& r : choice.selected) out.selected += sums(r) / total;
     out.window = sums(choice.window) / total;
+    for (const KeyRange& r : choice.dilated) out.window += sums(r) / total;
     return out;
 }
 
@@ -146,13 +153,13 @@ double tenth_percentile(std::vector<double> values) {
 }
 
 HeadSparsity finished(const SparseRows& rows, const Sparsity& of, std::int64_t dense_pairs, std::int64_t dense_keys,
-                      bool with_rows) {
+                      bool with_rows, std::size_t first) {
     HeadSparsity head;
     head.by_budget.assign(of.budgets.size(), 0);
     head.by_length.assign(of.lengths.size(), 0);
     std::vector<std::int64_t> in_length(of.lengths.size());
     std::vector<double> counted;
-    for (std::size_t query = 1; query < rows.kept.size(); ++query) {
+    for (std::size_t query = first; query < rows.kept.size(); ++query) {
         const KeptMass& kept = rows.kept[query];
         if (std::isnan(kept.kept)) continue;
         counted.push_back(kept.kept);
@@ -182,8 +189,8 @@ HeadSparsity finished(const SparseRows& rows, const Sparsity& of, std::int64_t d
 /// The heads of one key/value group.
 void measure_group(const trace::Trace& trace, Layer layer, std::int64_t first_head, std::int64_t heads, bool with_rows,
                    const CancelToken& cancel, Sparsity& out) {
-    const SparsityOptions& o = out.options;
-    const std::int64_t tokens = trace.tokens();
+    const SparsityOptions o = options_in(out.options, trace.config(), layer);
+    const std::int64_t tokens = trace.tokens(), first = trace.config().causal ? 1 : 0;
     const std::size_t budgets = out.budgets.size();
     std::vector<SparseRows> all(static_cast<std::size_t>(heads), SparseRows(static_cast<std::size_t>(tokens), budgets));
     const auto measure = [&](std::int64_t query, KeyRange legal, const std::vector<const float*>& weights,
@@ -194,7 +201,7 @@ void measure_group(const trace::Trace& trace, Layer layer, std::int64_t first_he
             RowChoice choice = choose_keys(o, query, legal, weights[h], sharing);
             all[h].kept[row] = mass_of(sums[h], choice);
             all[h].pairs[row] = pairs_of(o, choice);
-            if (query > 0 && sums[h].total() > 0)
+            if (query >= first && sums[h].total() > 0)
                 add_budgets(o, out.budgets, query, legal, weights[h], sums[h], sharing,
                             std::span(all[h].by_budget).subspan(row * budgets, budgets));
             if (query == tokens - 1) all[h].last = std::move(choice);
@@ -209,7 +216,7 @@ void measure_group(const trace::Trace& trace, Layer layer, std::int64_t first_he
     }
     for (std::size_t h = 0; h < all.size(); ++h)
         out.heads[static_cast<std::size_t>(layer.value * out.n_heads + first_head) + h] =
-            finished(all[h], out, dense, legal.last - legal.first, with_rows);
+            finished(all[h], out, dense, legal.last - legal.first, with_rows, static_cast<std::size_t>(first));
 }
 
 }  // namespace
@@ -221,6 +228,8 @@ void check(const SparsityOptions& o) {
     require_at_least("window", o.window, 1);
     require_at_least("sinks", o.sinks, 1);
     require_at_least("budget", o.budget, 1);
+    require_at_least("dilation", o.dilation, 1);
+    for (const std::int64_t window : o.layer_windows) require_at_least("layer-windows", window, 1);
     require_at_least("top", o.top, 3);
     if (o.stride > o.block)
         throw Error(ErrorFacts{.problem = "Invalid parameter of the sparse scheme",
@@ -229,17 +238,55 @@ void check(const SparsityOptions& o) {
                                .found = std::to_string(o.stride)});
 }
 
-std::string sparsity_missing(const trace::Trace& trace) {
-    if (trace.across_texts()) return "Sparse schemes do not apply to cross attention.";
-    return trace.config().causal ? "" : "These sparse schemes need causal attention, where each query reads only earlier tokens.";
+SparsityOptions options_in(const SparsityOptions& o, const model::ModelConfig& c, Layer layer) {
+    SparsityOptions of = o;
+    if (o.scheme != SparseScheme::longformer) return of;
+    const std::int64_t own = model::window_of(c, layer.value);
+    if (!o.layer_windows.empty())
+        of.window = o.layer_windows[static_cast<std::size_t>(layer.value)];
+    else if (own > 0)
+        of.window = std::max<std::int64_t>(1, 2 * (own - 1));
+    of.layer_windows.clear();
+    std::ranges::sort(of.global_tokens);
+    of.global_tokens.erase(std::ranges::unique(of.global_tokens).begin(), of.global_tokens.end());
+    return of;
 }
 
-std::shared_ptr<const Sparsity> sparsity(const trace::Trace& trace, const SparsityOptions& options, bool rows,
-                                         const CancelToken& cancel, const Progress& progress) {
-    check(options);
+std::string sparsity_missing(const trace::Trace& trace) {
+    return trace.across_texts() ? "Sparse schemes do not apply to cross attention." : "";
+}
+
+namespace {
+
+void require_scheme(const trace::Trace& trace, const SparsityOptions& o) {
+    check(o);
     if (const std::string why = sparsity_missing(trace); !why.empty())
         throw Error(
             ErrorFacts{.problem = "The sparse schemes do not apply to this attention", .hint = why.substr(0, why.size() - 1)});
+    const bool far = o.scheme == SparseScheme::longformer;
+    if (!far && !trace.config().causal)
+        throw Error(ErrorFacts{.problem = "This scheme needs causal attention, where each query reads only earlier tokens",
+                               .item = "scheme",
+                               .expected = "longformer, for a model that looks both ways",
+                               .found = std::string(enum_word(o.scheme))});
+    const auto wrong = [](const char* option, std::string expected, std::int64_t found) {
+        throw Error(ErrorFacts{.problem = "Invalid parameter of the sparse scheme",
+                               .item = option,
+                               .expected = std::move(expected),
+                               .found = std::to_string(found)});
+    };
+    for (const std::int64_t token : o.global_tokens)
+        if (far && (token < 0 || token >= trace.tokens()))
+            wrong("global-tokens", "positions from 0 to " + std::to_string(trace.tokens() - 1), token);
+    if (const std::int64_t n = trace.config().n_layers; far && !o.layer_windows.empty() && std::ssize(o.layer_windows) != n)
+        wrong("layer-windows", "a window for each of " + std::to_string(n) + " layers", std::ssize(o.layer_windows));
+}
+
+}  // namespace
+
+std::shared_ptr<const Sparsity> sparsity(const trace::Trace& trace, const SparsityOptions& options, bool rows,
+                                         const CancelToken& cancel, const Progress& progress) {
+    require_scheme(trace, options);
     return trace.results().get(
         SparsityKey{options, rows},
         [&] {
@@ -264,10 +311,11 @@ std::shared_ptr<const Sparsity> sparsity(const trace::Trace& trace, const Sparsi
         });
 }
 
-SparseMap sparse_map(const trace::Trace& trace, HeadId id, const SparsityOptions& o, std::int64_t cells,
+SparseMap sparse_map(const trace::Trace& trace, HeadId id, const SparsityOptions& options, std::int64_t cells,
                      const CancelToken& cancel) {
-    check(o);
+    require_scheme(trace, options);
     check_head(trace, id);
+    const SparsityOptions o = options_in(options, trace.config(), id.layer);
     const std::int64_t tokens = trace.tokens(), n = std::min(cells, tokens);
     SparseMap map;
     map.head = id, map.queries = tokens, map.cells = n;
@@ -301,6 +349,7 @@ SparseMap sparse_map(const trace::Trace& trace, HeadId id, const SparsityOptions
             add(legal_pairs, row, legal);
             add(map.compressed, row, choice.compressed);
             add(map.window, row, choice.window);
+            for (const KeyRange& r : choice.dilated) add(map.window, row, r);
             for (const KeyRange& r : choice.selected) add(map.selected, row, r);
         },
         cancel);
@@ -314,7 +363,7 @@ Table table_of(const Sparsity& s) {
                 {}};
     table.definitions = {
         {"kept_mass_mean",
-         "Mean over the queries but the first of the share of a row's weight on the keys that the scheme reads one by one."},
+         "Mean over the queries (of a causal model but the first) of the share of a row's weight on the keys that the scheme reads one by one."},
         {"kept_mass_p10", "10th percentile of that share over the same queries, between the nearest two."},
         {"pairs_share",
          "Pairs whose weight is computed over the dense head's; nsa: each branch by itself, a compressed block as one key; topk: "
@@ -322,7 +371,8 @@ Table table_of(const Sparsity& s) {
         {"kv_share", "Keys and values in memory at the end of the text over the dense head's."},
         {"kv_read_share", "Keys and values that the last query reads over the dense head's; topk: all keys and `budget` values."},
         {"compressed_mass_mean", "Mean share of a row's weight on keys in complete compressed blocks."},
-        {"selected_mass_mean", "The same on selected blocks, sinks or largest keys; it overlaps with the window's."},
+        {"selected_mass_mean",
+         "The same on selected blocks, sinks or largest keys, which overlap with the window; longformer: on global tokens outside it."},
         {"window_mass_mean", "The same on the window."}};
     const bool nsa = s.options.scheme == SparseScheme::nsa, windowed = s.options.scheme != SparseScheme::topk;
     const bool chosen = s.options.scheme != SparseScheme::window;

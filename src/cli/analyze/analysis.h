@@ -27,12 +27,14 @@ enum Input : unsigned {
     kText = 2,       ///< --text, --text-file, --pair
     kImage = 4,      ///< --image
     kAttention = 8,  ///< --attention
+    kAnyMixer = 32,  ///< also models with layers that have no softmax attention
     kUnedited = 16,  ///< no --edit and --recipe: it runs the model by itself, or several texts
     kRun = kWeights | kText,
 };
 
 struct Analysis {
     const CLI::App* cli_app = nullptr;  ///< which options were given
+    bool any_mixer = false;             ///< kAnyMixer
     ModelArgument model;
     TextArguments text;
     AttentionArgument attention;
@@ -50,8 +52,14 @@ struct Analysis {
         run.trace = attention.of(run.whole);
         return run;
     }
-    Loaded load(const Console& console) const { return load_for_run(model, text, compute, console); }
-    Loaded load_weights(const Console& console) const { return load_model(model, compute, console); }
+    Loaded load(const Console& console) const { return checked(load_for_run(model, text, compute, console)); }
+    Loaded load_weights(const Console& console) const { return checked(load_model(model, compute, console)); }
+    /// Error where the model has layers without attention and the analysis needs it in all.
+    template <class Of>
+    Of checked(Of loaded) const {
+        if (!any_mixer) model::require_attention(loaded.model->config(), cli_app->get_name());
+        return loaded;
+    }
     /// Without the tokenizer, which a folder of weights may lack.
     struct Weights {
         std::filesystem::path folder;
@@ -63,7 +71,7 @@ struct Analysis {
         model::start_runtime(compute.threads);
         weights.cancel = interruptible();
         weights.model = load_model(weights.folder, compute, weights.cancel, console);
-        return weights;
+        return checked(std::move(weights));
     }
     bool writes_arrays() const { return file.path.ends_with(".npz"); }
     /// The result of a run, which says so if --attention chose a part of it.
@@ -79,6 +87,7 @@ template <class Command>
 Action define_analysis(Definition& definition, unsigned inputs, std::vector<std::string> formats = {".csv", ".json", ".npz"}) {
     auto command = std::make_shared<Command>();
     command->cli_app = definition.app.get();
+    command->any_mixer = (inputs & kAnyMixer) != 0;
     command->model.add(definition);
     if (inputs & kText) command->text.add(definition);
     if (inputs & kImage) {

@@ -31,7 +31,7 @@ struct LensCommand : Analysis {
 }  // namespace
 
 Action define_analyze_lens(Definition& definition, const Frontend&) {
-    return define_analysis<LensCommand>(definition, kRun | kImage);
+    return define_analysis<LensCommand>(definition, kRun | kImage | kAnyMixer);
 }
 
 }  // namespace headlight::cli

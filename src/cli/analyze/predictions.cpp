@@ -42,7 +42,7 @@ struct PredictionsCommand : Analysis {
 }  // namespace
 
 Action define_analyze_predictions(Definition& definition, const Frontend&) {
-    return define_analysis<PredictionsCommand>(definition, kRun);
+    return define_analysis<PredictionsCommand>(definition, kRun | kAnyMixer);
 }
 
 }  // namespace headlight::cli

@@ -180,7 +180,8 @@ Request request_of(const RenderArguments& o, const trace::Trace& trace, std::sha
     const bool of_heads = spec.needs.heads || spec.needs.focus;
     if (of_heads || spec.needs.layer) {
         HeadId interesting{Layer(std::max<std::int64_t>(o.layer, 0)), Head(0)};
-        if (chooses_head(o, spec)) interesting = analyze::interesting_head(analyze::head_table(trace));
+        if (chooses_head(o, spec) && !model::has_implied_maps(trace.config()))
+            interesting = analyze::interesting_head(analyze::head_table(trace));
         if (o.layer < 0 && spec.last_layer && figure::text_value(request, "up-to") == "last")
             interesting.layer = Layer(trace.config().n_layers - 1);
         request.layer = interesting.layer;

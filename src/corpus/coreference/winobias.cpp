@@ -10,8 +10,9 @@
 namespace headlight::corpus {
 namespace {
 
-/// Their lists of occupations (male_occupations.txt and female_occupations.txt, 20 each). A sentence has two of them, and marks
-/// only the one that the pronoun refers to.
+/// Their lists of occupations (male_occupations.txt and female_occupations.txt, 20 each). A sentence of theirs has two of them,
+/// and marks only the one that the pronoun refers to. Files of others name whom they like and mark both: "[The doctor] … {the
+/// nurse} … [he]", or in square brackets alone, of which the first is then the one that is meant.
 constexpr std::array<std::string_view, 40> kOccupations{
     "accountant",  "analyst",     "assistant", "attendant", "auditor",      "baker",       "carpenter",
     "cashier",     "ceo",         "chief",     "cleaner",   "clerk",        "cook",        "construction worker",
@@ -22,6 +23,8 @@ constexpr std::array<std::string_view, 40> kOccupations{
 constexpr std::array<std::string_view, 12> kPronouns{"he",   "him",     "his",  "himself", "she",   "her",
                                                      "hers", "herself", "they", "them",    "their", "theirs"};
 constexpr std::array<std::string_view, 3> kArticles{"the ", "a ", "an "};
+
+constexpr const char* example_line = "[The developer] argued with {the designer} because [he] …";
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -43,39 +46,50 @@ public:
         while (line.find_first_not_of(" \t") == std::string::npos);
         const std::size_t digits = std::min(line.find_first_not_of("0123456789"), line.size());
         if (digits == 0 || digits == line.size() || line[digits] != ' ')
-            lines_.fail("A line of WinoBias does not begin with its number", "1 [The developer] argued … [he] …", line);
+            lines_.fail("A line of WinoBias does not begin with its number", "1 " + std::string(example_line), line);
         text = {};
         text.id = lines_.place();
         text.document = lines_.file();
         text.task = task_;
         text.pair = pair_ + ":" + std::to_string(lines_.number());
         std::vector<Mention> marked;
-        bool open = false;
+        char open = 0;  ///< the bracket that a part stands in
         for (const char c : std::string_view(line).substr(std::min(line.find_first_not_of(' ', digits), line.size()))) {
             const std::int64_t at = std::ssize(text.text);
-            if (c == '[' && !open)
-                marked.push_back({"pronoun", at, at, at, at});
-            else if (c == ']' && open)
+            if (!open && (c == '[' || c == '{')) {
+                marked.push_back({c == '[' ? "pronoun" : "other", at, at, at, at});
+                open = c;
+            } else if ((open == '[' && c == ']') || (open == '{' && c == '}')) {
                 marked.back().end = marked.back().head_end = at;
-            else if (c == '[' || c == ']')
-                lines_.fail("The brackets of a line do not match", "[The developer] argued … [he] …", line);
-            else
+                open = 0;
+            } else if (std::string_view("[]{}").find(c) != std::string_view::npos) {
+                lines_.fail("The brackets of a line do not match", example_line, line);
+            } else {
                 text.text += c;
-            open = c == '[' || (open && c != ']');
+            }
         }
         // Some sentences mark two pronouns of the person: "because [she] needed to cut [her] hair". The first one is asked.
         const auto others =
             std::ranges::stable_partition(marked, [&](const Mention& m) { return is_pronoun(part(text.text, m)); });
-        if (open || others.size() != 1)
-            lines_.fail("A line does not mark one person", "one part in brackets beside the pronoun", line);
+        if (open || others.empty() || others.size() > 2)
+            lines_.fail("A line does not mark one person or two", "one part or two in brackets beside the pronoun", line);
         if (others.size() == marked.size()) lines_.fail("A line marks no pronoun", "[he], [she], [his], [her] …", line);
-        const Mention is = marked.front();
-        Mention first = trimmed(text.text, others.front());
-        if (first.begin == first.end) lines_.fail("The brackets of a line are empty", "[The developer] argued … [he] …", line);
-        Mention second = other_person(text.text, first);
+        Mention is = marked.front();
+        is.chain = "pronoun";
+        for (Mention& m : others) {
+            m = trimmed(text.text, m);
+            if (m.begin == m.end) lines_.fail("The brackets of a line are empty", example_line, line);
+        }
+        std::ranges::stable_partition(others, [](const Mention& m) { return m.chain != "other"; });
+        Mention first = others.front();
+        if (first.chain == "other")
+            lines_.fail("A line marks nobody whom the pronoun refers to",
+                        "that person in square brackets: " + std::string(example_line), line);
+        if (others.size() == 2) others.back().chain = "other";
+        Mention second = others.size() == 2 ? others.back() : other_person(text.text, first);
         if (second.end == 0)
             lines_.fail("The other person of a line is not known", "a second occupation of WinoBias, such as \"the nurse\"", line,
-                        "Only the occupations of Zhao et al. 2018, table 1, are recognised");
+                        "Beside the occupations of Zhao et al. 2018, table 1, mark the other person: {the nurse}");
         if (second.begin < first.begin) std::swap(first, second);
         text.mentions = {is, first, second};
         return true;

@@ -11,6 +11,7 @@ std::vector<ViewSpec> architecture_view_specs() {
     return {
         {.id = "architecture",
          .title = "Architecture",
+         .any_mixer = true,
          .across_texts = true,
          .make = [](TracePtr trace, const ViewState&, const CancelToken&,
                     const Progress&) { return architecture_view(trace->model()); },

@@ -2,6 +2,7 @@
 // Residual streams of two runs compared layer by layer.
 #include "figure/compare/compare_views.h"
 #include "figure/pattern/matrix/matrix_view.h"
+#include "figure/pattern/model/signed_maps.h"
 
 #include <algorithm>
 

@@ -1,194 +1,50 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The differences of all heads as a grid of small maps.
 #include "figure/compare/compare_views.h"
-#include "figure/core/scene.h"
-#include "figure/core/wrapped.h"
-#include "headlight/figure/core/round_step.h"
-
-#include <QImage>
+#include "figure/core/draw.h"
+#include "figure/pattern/model/signed_maps.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace headlight::figure {
-namespace {
 
 namespace iv = headlight::intervention;
 
-constexpr double maps_left = 34, maps_top = 70, maps_gap = 5, maps_margin = 16, maps_legend = 56;
-constexpr double least_map = 14, most_map = 190;
-
-class CompareMaps final : public SceneFigure {
-public:
-    CompareMaps(const Beside& beside, const iv::CompareOptions& options, std::string view, const CancelToken& cancel)
-        : view_(std::move(view)), words_(QString::fromStdString(beside.words)), without_first_(options.without_first) {
-        const iv::RunPair& pair = *beside.pair;
-        layers_ = pair.a->config().n_layers;
-        heads_ = pair.a->config().n_heads;
-        compared_ = iv::compare_heads(pair, iv::same_heads(pair), options, cancel);
-        for (const iv::HeadComparison& each : compared_.heads) {
-            cancel.throw_if_cancelled();
-            ComparedMaps maps = compared_maps(pair, each.head, each.partner, options);
-            maps_.push_back(std::move(maps.difference));
-            if (rows_.empty())
-                for (const iv::MergedUnit& unit : maps.queries) rows_.push_back(unit.both());
-        }
-        limit_ = symmetric_limit(maps_);
-    }
-
-    std::string view() const override { return view_; }
-    Table table() const override {
-        Table table{{"layer", "head", "js", "js_max", "tv"}, {}};
-        for (const iv::HeadComparison& each : compared_.heads)
-            table.add({each.head.layer.value, each.head.head.value, each.js, each.js_max, each.tv});
-        return table;
-    }
-    std::vector<NamedArray> arrays() const override {
-        NamedArray all{"difference", {layers_, heads_, maps_.front().rows(), maps_.front().cols()}, {}};
-        all.values.reserve(maps_.size() * static_cast<std::size_t>(maps_.front().size()));
-        for (const analyze::Matrix& map : maps_) all.values.insert(all.values.end(), map.data(), map.data() + map.size());
-        return {all};
-    }
-    QString title() const override { return QStringLiteral("What every head does differently, B − A"); }
-    QString description() const override {
-        return QStringLiteral(
-            "The attention map of every head in B minus the one in A: rows of the grid are layers, columns heads; in a map, rows are "
-            "queries and columns keys of both texts, tokens of both standing for each other. Blue: B attends more; orange: less. All "
-            "maps have one scale, symmetric around 0, so that what changes little is pale. Where a map has more pairs than pixels, a "
-            "pixel is the farthest from 0 of its pairs. A click selects the head.");
-    }
-
-protected:
-    QSizeF place(QSizeF available, const Style&, const Selection&) override {
-        words_lines_ = wrapped(QStringLiteral("B: ") + words_, ui_font(12), available.width() - 2 * maps_margin);
-        top_ = maps_top + 15 * static_cast<double>(words_lines_.size() - 1);
-        const double room = available.width() - maps_left - maps_margin;
-        const double across = room / static_cast<double>(heads_);
-        const double down =
-            available.height() > 0 ? (available.height() - top_ - maps_legend) / static_cast<double>(layers_) : across;
-        pitch_ = std::clamp(std::floor(std::min(across, down)), least_map, most_map);
-        size_ = {std::max(available.width(), maps_left + pitch_ * static_cast<double>(heads_) + maps_margin),
-                 top_ + pitch_ * static_cast<double>(layers_) + maps_legend};
-        if (available.height() > size_.height()) size_.setHeight(available.height());
-        return size_;
-    }
-    void draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const override {
-        const Theme& theme = *style.theme;
-        const QFont font = ui_font(12);
-        out.text({maps_margin, 30}, title(), ui_font(15, QFont::DemiBold), theme.text);
-        for (qsizetype i = 0; i < words_lines_.size(); ++i)
-            out.text({maps_margin, 48 + 15 * static_cast<double>(i)}, words_lines_[i], font, theme.muted);
-        for (const iv::HeadComparison& each : compared_.heads) {
-            const QRectF area = cell(each.head);
-            if (!area.intersects(seen)) continue;
-            const auto of = out.of(each.head);
-            out.picture(area, [this, area, style, head = each.head](QPainter& p) { paint_map(p, head, area, style); });
-            out.means(area, {.kind = Hit::Kind::head, .head = each.head, .value = each.js}, [&each] {
-                return QStringLiteral("%1  JS %2, largest row %3, %4 of the attention moved")
-                    .arg(head_name(each.head), draw::value_text(each.js), draw::value_text(each.js_max),
-                         QStringLiteral("%1 %").arg(100 * each.tv, 0, 'f', 0));
-            });
-        }
-        const auto ring = [&](HeadId id, const QColor& color) {
-            if (id.layer.value < layers_ && id.head.value < heads_) out.box(cell(id).adjusted(-2, -2, 2, 2), 3, {}, color, 2);
-        };
-        if (!style.exporting) ring(selection.focus, theme.accent);
-        if (!style.exporting && selection.hover_head) ring(*selection.hover_head, theme.muted);
-        draw_axes(out, theme, selection.focus, style.exporting);
-        const double y = top_ + pitch_ * static_cast<double>(layers_) + 26;
-        const QString name = QStringLiteral("B − A of the weight");
-        out.text({maps_margin, y}, name, font, theme.muted);
-        const QString limit = draw::number_text(static_cast<double>(limit_), 2);
-        const double lead = draw::number_width(QStringLiteral("−") + limit, ui_font(11)) + 14;
-        const double end = out.bar(
-            QRectF(maps_margin + draw::text_width(name, font) + lead, y - 9, 110, 10),
-            [&theme](double t) { return signed_color(theme, 2 * t - 1); }, {QStringLiteral("−") + limit, limit}, theme);
-        QStringList notes;
-        if (std::ranges::find(rows_, false) != rows_.end()) notes << QStringLiteral("hatched: rows of one text alone");
-        if (without_first_) notes << QStringLiteral("without the first key, renormalised");
-        const QString note = notes.join(QStringLiteral(" · "));
-        if (end + 16 + draw::text_width(note, font) < size_.width() - maps_margin)
-            out.text({end + 16, y}, note, font, theme.muted);
-        else
-            out.text({maps_margin, y + 18}, draw::elided(note, font, size_.width() - 2 * maps_margin), font, theme.muted);
-    }
-
-private:
-    QRectF cell(HeadId id) const {
-        const double side = pitch_ - (pitch_ < 30 ? 2 : maps_gap);
-        return {maps_left + pitch_ * static_cast<double>(id.head.value), top_ + pitch_ * static_cast<double>(id.layer.value),
-                side, side};
-    }
-
-    void paint_map(QPainter& p, HeadId id, const QRectF& area, const Style& style) const {
-        const Theme& theme = *style.theme;
-        const analyze::Matrix& map = maps_[static_cast<std::size_t>(id.layer.value * heads_ + id.head.value)];
-        const double scale = draw::is_vector(p) ? 3 : draw::device_scale(p);
-        const auto side = std::max<Eigen::Index>(1, static_cast<Eigen::Index>(std::floor(area.width() * scale)));
-        const Eigen::Index rows = std::min(map.rows(), side), columns = std::min(map.cols(), side);
-        QImage image(static_cast<int>(columns), static_cast<int>(rows), QImage::Format_ARGB32_Premultiplied);
-        for (Eigen::Index r = 0; r < rows; ++r)
-            for (Eigen::Index c = 0; c < columns; ++c) {
-                const Eigen::Index r0 = r * map.rows() / rows, r1 = (r + 1) * map.rows() / rows, c0 = c * map.cols() / columns,
-                                   c1 = (c + 1) * map.cols() / columns;
-                float farthest = NAN;
-                for (Eigen::Index i = r0; i < r1; ++i)
-                    for (Eigen::Index j = c0; j < c1; ++j)
-                        if (std::isfinite(map(i, j)) && !(std::abs(farthest) >= std::abs(map(i, j)))) farthest = map(i, j);
-                image.setPixelColor(static_cast<int>(c), static_cast<int>(r),
-                                    std::isfinite(farthest) ? signed_color(theme, static_cast<double>(farthest / limit_))
-                                                            : QColor(Qt::transparent));
-            }
-        p.save();
-        p.setRenderHint(QPainter::SmoothPixmapTransform, false);
-        p.drawImage(area, image);
-        p.restore();
-        const double row = area.height() / static_cast<double>(map.rows());
-        for (std::size_t r = 0; r < rows_.size(); ++r) {
-            if (rows_[r]) continue;
-            const std::size_t first = r;
-            while (r + 1 < rows_.size() && !rows_[r + 1]) ++r;
-            draw::hatch(p,
-                        QRectF(area.left(), area.top() + row * static_cast<double>(first), area.width(),
-                               row * static_cast<double>(r + 1 - first)),
-                        4, draw::faded(theme.faint, 0.55));
-        }
-        draw::box(p, area, 0, {}, theme.line);
-    }
-
-    void draw_axes(Scene& out, const Theme& theme, HeadId focus, bool exporting) const {
-        const QFont font = ui_font(10.5);
-        const auto step = [&](std::int64_t count, double label) {
-            return round_step(count, pitch_ * static_cast<double>(count), label);
-        };
-        const double side = cell({}).width() / 2;
-        for (std::int64_t h = 0; h < heads_; h += step(heads_, 16))
-            out.text({cell({Layer(0), Head(h)}).left() + side, top_ - 6}, QString::number(h), font,
-                     !exporting && focus.head.value == h ? theme.accent : theme.muted, draw::Align::center);
-        for (std::int64_t l = 0; l < layers_; l += step(layers_, 14))
-            out.text({maps_left - 8, draw::centred_baseline(cell({Layer(l), Head(0)}).top() + side, font)}, QString::number(l),
-                     font, !exporting && focus.layer.value == l ? theme.accent : theme.muted, draw::Align::right);
-    }
-
-    std::string view_;
-    QString words_;
-    bool without_first_;
-    std::int64_t layers_ = 0, heads_ = 0;
-    iv::ComparedHeads compared_;
-    std::vector<analyze::Matrix> maps_;  ///< [layer * head]
-    std::vector<bool> rows_;             ///< both texts have the row
-    float limit_ = 1;
-    double pitch_ = least_map;
-    QStringList words_lines_;
-    double top_ = maps_top;
-    QSizeF size_;
-};
-
-}  // namespace
-
 std::unique_ptr<Figure> compare_maps_view(const Beside& beside, const iv::CompareOptions& options, const std::string& view,
                                           const CancelToken& cancel) {
-    return std::make_unique<CompareMaps>(beside, options, view, cancel);
+    const iv::RunPair& pair = *beside.pair;
+    SignedMaps data;
+    data.view = view;
+    data.words = QStringLiteral("B: ") + QString::fromStdString(beside.words);
+    data.layers = pair.a->config().n_layers;
+    data.heads = pair.a->config().n_heads;
+    const iv::ComparedHeads compared = iv::compare_heads(pair, iv::same_heads(pair), options, cancel);
+    data.table.columns = {"layer", "head", "js", "js_max", "tv"};
+    std::vector<QString> tips;
+    for (const iv::HeadComparison& each : compared.heads) {
+        cancel.throw_if_cancelled();
+        ComparedMaps maps = compared_maps(pair, each.head, each.partner, options);
+        data.maps.push_back(std::move(maps.difference));
+        data.values.push_back(each.js);
+        data.table.add({each.head.layer.value, each.head.head.value, each.js, each.js_max, each.tv});
+        tips.push_back(QStringLiteral("%1  JS %2, largest row %3, %4 of the attention moved")
+                           .arg(head_name(each.head), draw::value_text(each.js), draw::value_text(each.js_max),
+                                QStringLiteral("%1 %").arg(100 * each.tv, 0, 'f', 0)));
+        if (data.rows.empty())
+            for (const iv::MergedUnit& unit : maps.queries) data.rows.push_back(unit.both());
+    }
+    data.tip = [tips = std::move(tips)](std::size_t head) { return tips[head]; };
+    data.title = QStringLiteral("What every head does differently, B − A");
+    data.description = QStringLiteral(
+        "The attention map of every head in B minus the one in A: rows of the grid are layers, columns heads; in a map, rows are "
+        "queries and columns keys of both texts, tokens of both standing for each other. Blue: B attends more; orange: less. All "
+        "maps have one scale, symmetric around 0, so that what changes little is pale. Where a map has more pairs than pixels, a "
+        "pixel is the farthest from 0 of its pairs. A click selects the head.");
+    data.scale_name = QStringLiteral("B − A of the weight");
+    if (std::ranges::find(data.rows, false) != data.rows.end()) data.notes << QStringLiteral("hatched: rows of one text alone");
+    if (options.without_first) data.notes << QStringLiteral("without the first key, renormalised");
+    data.array = "difference";
+    return signed_maps_figure(std::move(data));
 }
 
 }  // namespace headlight::figure

@@ -3,6 +3,7 @@
 #include "figure/compare/compare_views.h"
 #include "figure/core/view_fields.h"
 #include "figure/pattern/matrix/matrix_view.h"
+#include "figure/pattern/model/signed_maps.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/logit_lens.h"
 #include "headlight/analyze/prediction/outputs.h"

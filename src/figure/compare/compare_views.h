@@ -22,8 +22,6 @@ struct ComparedMaps {
     std::vector<intervention::MergedUnit> queries, keys;
 };
 ComparedMaps compared_maps(const intervention::RunPair&, HeadId head, HeadId partner, const intervention::CompareOptions&);
-/// The largest |x|, for a scale symmetric around 0; 1 where there is none.
-float symmetric_limit(const std::vector<analyze::Matrix>&);
 
 /// A | B | B - A of one head.
 std::unique_ptr<Figure> compare_head_view(const Beside&, HeadId, const intervention::CompareOptions&);

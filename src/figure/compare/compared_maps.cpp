@@ -3,6 +3,7 @@
 #include "figure/compare/compare_views.h"
 #include "figure/pattern/head/head_view.h"
 #include "figure/pattern/matrix/matrix_view.h"
+#include "figure/pattern/model/signed_maps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -100,14 +101,6 @@ ComparedMaps compared_maps(const iv::RunPair& pair, HeadId head, HeadId partner,
     out.queries = std::move(map.queries);
     out.keys = std::move(map.keys);
     return out;
-}
-
-float symmetric_limit(const std::vector<analyze::Matrix>& maps) {
-    float limit = 0;
-    for (const analyze::Matrix& map : maps)
-        for (const float x : map.reshaped())
-            if (std::isfinite(x)) limit = std::max(limit, std::abs(x));
-    return limit > 0 ? limit : 1;
 }
 
 std::unique_ptr<Figure> compare_head_view(const Beside& beside, HeadId head, const iv::CompareOptions& options) {

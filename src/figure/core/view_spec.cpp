@@ -20,9 +20,10 @@ namespace {
 
 /// Adds to a row's own reasons those that follow from what the view is computed from.
 void require_basis(ViewSpec& spec) {
-    spec.missing = [own = std::move(spec.missing), basis = spec.basis, across = spec.across_texts,
+    spec.missing = [own = std::move(spec.missing), basis = spec.basis, across = spec.across_texts, any = spec.any_mixer,
                     compares = spec.compares](const trace::Trace& trace) -> std::string {
         if (compares) return "This view compares two runs. Choose the second with Compare, or with --with or --other.";
+        if (std::string why = any ? "" : model::why_no_attention(trace.config()); !why.empty()) return why;
         if (trace.across_texts() && !across)
             return "This view needs self-attention. Choose the attention of the encoder or the decoder's own.";
         if (basis == Basis::terms && model::has_relative_bias(trace.config()))

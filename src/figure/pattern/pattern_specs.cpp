@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/view_fields.h"
 #include "figure/core/view_tables.h"
+#include "figure/pattern/implied_views.h"
 #include "figure/pattern/pattern_requests.h"
 #include "figure/rollout/rollout_views.h"
+#include "headlight/base/error.h"
 
 namespace headlight::figure {
 namespace {
@@ -22,8 +24,21 @@ bool few_weights(const trace::Trace& trace, const ViewState& state) {
     return heads * trace.tokens() * trace.keys() <= quick_weights;
 }
 
+/// Implied maps have signs that a combination of heads or the parts of a score do not know.
+void require_single_heads(const ViewState& state) {
+    for (const auto& [name, value] : state.values)
+        if (name != "sums")
+            throw Error({.problem = "An implied map has no such option",
+                         .item = "--" + name + " " + value,
+                         .hint = "Leave it out for layers that update a state"});
+}
+
 std::unique_ptr<Figure> head(TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
     const auto together = aggregate_of(s);
+    if (model::has_implied_map(trace->config(), s.layer.value)) {
+        require_single_heads(s);
+        return implied_head_view(std::move(trace), s.layer, s.heads, s.pattern, cancel);
+    }
     if (!together) return head_view(std::move(trace), s.layer, s.heads, s.pattern, cancel);
     const std::vector<HeadId> of = chosen_heads(*trace, s);
     return aggregate_head_view(std::move(trace), s.layer, s.heads, of, *together, s.pattern, cancel);
@@ -31,6 +46,10 @@ std::unique_ptr<Figure> head(TracePtr trace, const ViewState& s, const CancelTok
 
 std::unique_ptr<Figure> matrix(TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
     const auto [combined, sums, parts] = request_of<MatrixRequest>(s);
+    if (model::has_implied_map(trace->config(), s.layer.value)) {
+        require_single_heads(s);
+        return implied_matrix_view(std::move(trace), ids_of(s), s.pattern, sums, cancel);
+    }
     if (parts) return score_parts_view(std::move(trace), ids_of(s), cancel);
     const auto together = aggregate_of(s);
     if (!together) return matrix_view(std::move(trace), ids_of(s), s.pattern, sums, cancel);
@@ -58,6 +77,7 @@ std::vector<ViewSpec> pattern_view_specs() {
         {.id = "head",
          .title = "Head",
          .basis = Basis::patterns,
+         .any_mixer = true,
          .across_texts = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
          .all_heads = true,
@@ -68,6 +88,7 @@ std::vector<ViewSpec> pattern_view_specs() {
         {.id = "matrix",
          .title = "Matrix",
          .basis = Basis::patterns,
+         .any_mixer = true,
          .across_texts = true,
          .needs = {.layer = true, .heads = true, .pattern = true},
          .options = options_of<MatrixRequest>(),
@@ -76,6 +97,7 @@ std::vector<ViewSpec> pattern_view_specs() {
         {.id = "model",
          .title = "Model",
          .basis = Basis::patterns,
+         .any_mixer = true,
          .across_texts = true,
          .opens_detail = true,
          .needs = {.pattern = true},
@@ -83,6 +105,10 @@ std::vector<ViewSpec> pattern_view_specs() {
          .options = options_of<ModelRequest>(),
          .make =
              [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress&) {
+                 if (model::has_implied_maps(trace->config())) {
+                     require_single_heads(s);
+                     return implied_model_view(std::move(trace), s.pattern, cancel);
+                 }
                  const ModelViewOptions options = model_options(*trace, s);
                  return model_view(std::move(trace), s.pattern, options, cancel);
              },

@@ -58,6 +58,7 @@ std::string no_output(const trace::Trace& trace) {
 std::vector<ViewSpec> prediction_view_specs() {
     return {{.id = "lens",
              .title = "Lens",
+             .any_mixer = true,
              .reads_head = true,
              .needs = {.layer = true, .only_with_query = true, .query = true, .chosen = true},
              .options = options_of<LensViewOptions>(),
@@ -104,6 +105,7 @@ std::vector<ViewSpec> prediction_view_specs() {
              .missing = no_single_read},
             {.id = "predictions",
              .title = "Predictions",
+             .any_mixer = true,
              .reads_head = true,
              .needs = {.query = true},
              .options = options_of<analyze::PredictionsRequest>(),

@@ -42,6 +42,11 @@ std::vector<std::pair<const Region*, QString>> regions_of(const analyze::Sparsit
         case SparseScheme::sinks:
             return {{&selected_region, QStringLiteral("first %1").arg(count(o.sinks))}, {&window_region, window}};
         case SparseScheme::topk: return {{&selected_region, QStringLiteral("largest %1 of the row").arg(count(o.budget))}};
+        case SparseScheme::longformer:
+            return {{&window_region, o.dilation == 1
+                                         ? window
+                                         : QStringLiteral("window of %1, one key in %2").arg(count(o.window), count(o.dilation))},
+                    {&selected_region, QStringLiteral("global tokens")}};
         case SparseScheme::nsa: break;
     }
     return {{&window_region, window},
@@ -74,7 +79,7 @@ QString SparsityMapFigure::description() const {
         "What the head would keep of its attention if it read only the keys that a sparse scheme lets it read: the model's own "
         "weights, counted, with nothing run again. Rows are queries, columns keys. A tint says what reads a key: the window of "
         "the last keys, selected blocks (or sinks, or each row's largest keys), compressed blocks, of which only a summary is "
-        "seen. Attention on untinted ground is lost. The bars on the right are the share of each row's weight on keys that are "
+        "seen, or global tokens. Attention on untinted ground is lost. The bars on the right are the share of each row's weight on keys that are "
         "read one by one. Native Sparse Attention selects blocks by the attention of all heads of a key/value group together. "
         "Yuan et al. 2025, Native Sparse Attention; Xiao et al. 2024, Efficient Streaming Language Models with Attention Sinks; "
         "Beltagy et al. 2020, Longformer.");
@@ -289,12 +294,8 @@ Hit SparsityMapFigure::cell_hit(std::int64_t r, std::int64_t c) const {
         if (share < 1) tip += QStringLiteral(" (%1 of the pairs)").arg(percent_text(static_cast<double>(share)));
     }
     if (!read) tip += QStringLiteral("  not read");
-    return {.kind = Hit::Kind::pair,
-            .head = data_.map.head,
-            .query = Position(q),
-            .key = Position(std::min(k, q)),
-            .value = weight,
-            .tip = tip};
+    return {
+        .kind = Hit::Kind::pair, .head = data_.map.head, .query = Position(q), .key = Position(k), .value = weight, .tip = tip};
 }
 
 }  // namespace headlight::figure

@@ -128,7 +128,10 @@ QStringList whole_text_notes(const analyze::SparsityOptions& o, std::int64_t tok
     const auto covers = [&](std::int64_t keys, const char* note) {
         if (keys >= tokens) notes << QString::fromLatin1(note) + QStringLiteral(" in the options");
     };
-    if (o.scheme != SparseScheme::topk) covers(o.window, "The window covers the whole text: choose a smaller window");
+    if (o.scheme == SparseScheme::longformer)
+        covers(o.window / 2, "The window covers the whole text: choose a smaller window");
+    else if (o.scheme != SparseScheme::topk)
+        covers(o.window, "The window covers the whole text: choose a smaller window");
     if (o.scheme == SparseScheme::sinks) covers(o.sinks, "The first keys are the whole text: choose fewer");
     if (o.scheme == SparseScheme::topk) covers(o.budget, "The budget covers the whole text: choose a smaller budget");
     if (o.scheme == SparseScheme::nsa)
@@ -137,15 +140,19 @@ QStringList whole_text_notes(const analyze::SparsityOptions& o, std::int64_t tok
     return notes;
 }
 
-std::unique_ptr<Figure> sparsity_view(TracePtr trace, HeadId id, const analyze::SparsityOptions& options,
-                                      const CancelToken& cancel, const Progress& progress) {
+std::unique_ptr<Figure> sparsity_view(TracePtr trace, HeadId id, const analyze::SparsityOptions& asked, const CancelToken& cancel,
+                                      const Progress& progress) {
+    analyze::SparsityOptions options = asked;
+    // The default needs a causal model; one that looks both ways has one scheme.
+    if (!trace->config().causal && options.scheme == SparseScheme::nsa) options.scheme = SparseScheme::longformer;
     const auto all = analyze::sparsity(*trace, options, false, cancel, progress);
+    const analyze::SparsityOptions in_layer = analyze::options_in(options, trace->config(), id.layer);
     SparsityMapData data{.map = analyze::sparse_map(*trace, id, options, map_cells, cancel),
-                         .options = options,
+                         .options = in_layer,
                          .tokens = analyze::pattern_axes(*trace, analyze::PatternOptions{}).keys,
-                         .cost = cost_text(*trace, id, options, all->of(id)),
+                         .cost = cost_text(*trace, id, in_layer, all->of(id)),
                          .attention = attention_name(trace->config())};
-    for (const QString& note : whole_text_notes(options, trace->tokens())) data.cost += QStringLiteral(". ") + note;
+    for (const QString& note : whole_text_notes(in_layer, trace->tokens())) data.cost += QStringLiteral(". ") + note;
     auto map = std::make_unique<SparsityMapFigure>(std::move(data));
     plot::PlotData plots;
     plots.view = "sparsity";

@@ -66,8 +66,8 @@ protected:
         width_ = std::max(available.width(), 300.0);
         heading_ = wrapped(title(), heading_font(), width_ - 2 * kMargin);
         said_ = wrapped(sweep_words(*r_), note_font(), width_ - 2 * kMargin);
-        lay_out_legend();
         places_.clear();
+        lay_out_legend();
         double y = 22 + 20 * static_cast<double>(heading_.size()) + 16 * static_cast<double>(said_.size()) + 6;
         const double fitting = std::clamp((width_ - 2 * kMargin + kGap) / (least_width() + kGap), 1.0, 1e6);
         const std::size_t lines = (panels_.size() + static_cast<std::size_t>(fitting) - 1) / static_cast<std::size_t>(fitting);
@@ -83,6 +83,7 @@ protected:
             }
             y = lowest + kGap;
         }
+        lay_out_legend();  // now it knows whether cells have numbers
         height_ = y - kGap + legend_height();
         return {width_, height_};
     }
@@ -193,6 +194,7 @@ private:
             return hit_of(panel, panel.cell(static_cast<std::size_t>(r), static_cast<std::size_t>(c)));
         });
         draw_labels(out, panel, at);
+        draw_numbers(out, panel, at, theme);
         if (style.exporting) return;
         for (std::size_t i = 0; i < panel.cells.size(); ++i)
             if (panel.cells[i] >= 0 && is_focused(r_->cells[static_cast<std::size_t>(panel.cells[i])], selection))
@@ -247,6 +249,34 @@ private:
         return selection.layer == Layer(cell.layer);
     }
 
+    /// Of the cells that say something, where every number has room.
+    double least_number() const { return normalized_ ? 0.1 : 0.1 * limit_; }
+    QString cell_number(const SweepCellResult& cell) const { return number_text(shown(cell, false), limit_ < 10 ? 2 : 1); }
+    bool has_number(const SweepPanel& panel, std::int64_t index) const {
+        if (index < 0 || panel.of_error) return false;
+        const SweepCellResult& cell = r_->results[static_cast<std::size_t>(index)];
+        return cell.state != CellState::pending && std::abs(shown(cell, false)) >= least_number();
+    }
+    bool shows_numbers(const SweepPanel& panel, const PanelPlace& at) const {
+        if (at.cell_height < QFontMetricsF(small_font()).height()) return false;
+        return std::ranges::all_of(panel.cells, [&](std::int64_t index) {
+            return !has_number(panel, index) ||
+                   draw::text_width(cell_number(r_->results[static_cast<std::size_t>(index)]), small_font()) + 4 <= at.cell_width;
+        });
+    }
+    void draw_numbers(Scene& out, const SweepPanel& panel, const PanelPlace& at, const Theme& theme) const {
+        if (!shows_numbers(panel, at)) return;
+        for (std::size_t r = 0; r < panel.rows.size(); ++r)
+            for (std::size_t c = 0; c < panel.columns.size(); ++c) {
+                const std::int64_t index = panel.cell(r, c);
+                if (!has_number(panel, index)) continue;
+                const SweepCellResult& cell = r_->results[static_cast<std::size_t>(index)];
+                const QRectF box = at.cell(r, c);
+                out.text({box.center().x(), box.center().y() + QFontMetricsF(small_font()).capHeight() / 2}, cell_number(cell),
+                         small_font(), text_on(theme, color(cell, false, theme)), draw::Align::center);
+            }
+    }
+
     static void draw_labels(Scene& out, const SweepPanel& panel, const PanelPlace& at) {
         const double line = QFontMetricsF(cell_label_font()).height();
         for (std::size_t r = 0; r < panel.rows.size(); r += static_cast<std::size_t>(at.rows.stride))
@@ -287,6 +317,12 @@ private:
             normalized_ ? QStringLiteral("normalised effect: 0 unedited, 1 the other run")
                         : QStringLiteral("effect on the %1").arg(QString::fromUtf8(enum_row(r_->options.metric).title.data()))};
         if (r_->effects.size() > 1) said << QStringLiteral("faint: the 95 % interval holds 0");
+        for (std::size_t i = 0; i < panels_.size() && i < places_.size(); ++i)
+            if (shows_numbers(panels_[i], places_[i]) &&
+                std::ranges::any_of(panels_[i].cells, [&](std::int64_t index) { return has_number(panels_[i], index); })) {
+                said << QStringLiteral("numbers from %1").arg(number_text(least_number()));
+                break;
+            }
         if (!r_->complete)
             said << (r_->estimates.empty() ? QStringLiteral("blank: not computed yet")
                                            : QStringLiteral("faint: estimated so far"));

@@ -152,7 +152,15 @@ std::vector<SweepPanel> sweep_panels(const SweepResult& r) {
 }
 
 QString sweep_cell_words(const SweepResult& r, const SweepCell& cell) {
-    QString out = title_words(intervention::row_of(cell.site).word) + QStringLiteral("  ");
+    const bool one = intervention::sites_of(r.options.grid).size() == 1;
+    const QString name = sweep_cell_name(r, cell);
+    return one ? title_words(intervention::row_of(cell.site).word) + QStringLiteral("  ") + name : name;
+}
+
+QString sweep_cell_name(const SweepResult& r, const SweepCell& cell) {
+    QString out;
+    if (intervention::sites_of(r.options.grid).size() > 1)
+        out = title_words(intervention::row_of(cell.site).word) + QStringLiteral("  ");
     out += cell.head >= 0 && !is_key_value(r, cell.site) ? head_name({Layer(cell.layer), Head(cell.head)})
                                                          : QStringLiteral("L%1").arg(cell.layer);
     if (cell.head >= 0 && is_key_value(r, cell.site)) out += QStringLiteral(" key/value head %1").arg(cell.head);
@@ -183,18 +191,57 @@ QString sweep_title(const SweepResult& r) {
            (r.options.ablation == intervention::Ablation::none ? QStringLiteral(", patched") : QString());
 }
 
-QString sweep_words(const SweepResult& r) {
-    const intervention::SweepOptions& o = r.options;
-    const bool patch = o.ablation == intervention::Ablation::none;
-    QString out = title_words(patch ? enum_row(o.direction).title : enum_row(o.ablation).title) + QStringLiteral(" · ") +
-                  title_words(enum_row(o.metric).title);
+QString sweep_metric_words(const SweepResult& r) {
     const auto quoted = [](const std::vector<std::string>& words) {
         QStringList list;
         for (const std::string& word : words) list << QStringLiteral("“%1”").arg(QString::fromStdString(word));
         return list.join(QStringLiteral(", "));
     };
+    QString out = title_words(enum_row(r.options.metric).title);
     if (!r.answer_words.empty()) out += QStringLiteral(" ") + quoted(r.answer_words);
     if (!r.wrong_words.empty()) out += QStringLiteral(" − ") + quoted(r.wrong_words);
+    return out;
+}
+
+QString sweep_story(const SweepResult& r, std::size_t cell) {
+    const intervention::SweepOptions& o = r.options;
+    const intervention::SweepCellResult& of = r.results[cell];
+    if (!std::isfinite(of.value) && !std::isfinite(of.effect)) return {};
+    const bool patch = o.ablation == intervention::Ablation::none;
+    const auto source = [&] {
+        switch (o.ablation) {
+            case intervention::Ablation::none:
+                return o.direction == intervention::Direction::noise ? QStringLiteral("taken from the corrupt run")
+                                                                     : QStringLiteral("taken from the clean run");
+            case intervention::Ablation::zero: return QStringLiteral("set to 0");
+            case intervention::Ablation::mean: return QStringLiteral("set to its mean");
+            case intervention::Ablation::resample: return QStringLiteral("taken from other texts");
+            case intervention::Ablation::knockout: return QStringLiteral("knocked out");
+            case intervention::Ablation::forbid: return QStringLiteral("forbidden");
+            case intervention::Ablation::force: return QStringLiteral("forced");
+        }
+        return QString();
+    }();
+    const double base = r.base_mean(), to = std::isfinite(of.value) ? of.value : base + of.effect;
+    QString out = QStringLiteral("With %1 %2, the %3 goes %6from %4 to %5")
+                      .arg(sweep_cell_words(r, r.cells[cell]).simplified(), source, sweep_metric_words(r), sweep_number(base),
+                           sweep_number(to), of.pairs > 1 ? QStringLiteral("on average ") : QString());
+    if (std::isfinite(of.normalized))
+        out += QStringLiteral(": %1 % of the way to %2")
+                   .arg(sweep_number(100 * of.normalized),
+                        sweep_number(patch && o.direction == intervention::Direction::noise ? r.corrupt_mean() : r.clean_mean()));
+    if (std::isfinite(of.low) && of.pairs > 1)
+        out += QStringLiteral("; over %1 pairs the effect's %4 interval is %2 to %3")
+                   .arg(QString::number(of.pairs), sweep_number(of.low), sweep_number(of.high), QStringLiteral("95 %"));
+    if (intervention::estimates_alone(o.method)) out += QStringLiteral(" by its estimate");
+    return out + QStringLiteral(".");
+}
+
+QString sweep_words(const SweepResult& r) {
+    const intervention::SweepOptions& o = r.options;
+    const bool patch = o.ablation == intervention::Ablation::none;
+    QString out = title_words(patch ? enum_row(o.direction).title : enum_row(o.ablation).title) + QStringLiteral(" · ") +
+                  sweep_metric_words(r);
     out += QStringLiteral(": ");
     const bool from_clean = !patch || o.direction == intervention::Direction::noise;
     out += patch ? QStringLiteral("%1\u00a0%2, %3\u00a0%4")

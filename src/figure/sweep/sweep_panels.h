@@ -20,8 +20,8 @@ struct SweepPanel {
 };
 std::vector<SweepPanel> sweep_panels(const intervention::SweepResult&);
 
-/// Three significant digits with a true minus sign.
-QString sweep_number(double);
+/// "effect on the logit difference 3.15, normalised 0.737": both scales by name.
+QString sweep_effect_words(const intervention::SweepResult&, const intervention::SweepCellResult&);
 /// "Outputs of heads, patched"
 QString sweep_title(const intervention::SweepResult&);
 /// "denoising · logit difference “·Mary” − “·John”: corrupt −1.03, clean 2.81 · 32 pairs"

@@ -56,6 +56,7 @@ void check_heads(const model::ModelConfig& c, const std::vector<HeadId>& heads) 
 class Collector {
 public:
     Collector(const model::ModelConfig& c, const GatherOptions& options) {
+        model::require_attention(c, "The map of queries and keys");
         out_.model = c.name;
         out_.causal = c.causal;
         out_.rotated = options.rotated && c.positions == model::Positions::rotary;

@@ -168,7 +168,12 @@ at::Tensor illegal(const AttentionInput& in, const Tile& t, const at::Device& de
     const auto options = at::TensorOptions(at::kLong).device(device);
     const at::Tensor back = at::arange(t.row0, t.row0 + t.rows, options).unsqueeze(1) - at::arange(t.keys, options).unsqueeze(0);
     const at::Tensor future = in.causal ? back < 0 : at::zeros_like(back, at::kBool);
-    return in.window > 0 ? future.logical_or(back.abs() >= in.window) : future;
+    if (in.window > 0) return future.logical_or(back.abs() >= in.window);
+    if (in.window == 0) return future;
+    const auto chunk = [&](std::int64_t first, std::int64_t count) {
+        return at::div(at::arange(first, first + count, options), -in.window, "floor");
+    };
+    return future.logical_or(chunk(t.row0, t.rows).unsqueeze(1) != chunk(0, t.keys).unsqueeze(0));
 }
 
 }  // namespace
@@ -290,7 +295,7 @@ void mask_on_cpu(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
 }  // namespace
 
 void mask_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
-    if (!in.causal && in.window <= 0) return;
+    if (!in.causal && in.window == 0) return;
     if (has_kernels(in.q)) {  // whose tiles are of one head
         tile.scalar_type() == at::kFloat ? mask_on_cpu<float>(in, t, tile) : mask_on_cpu<double>(in, t, tile);
         return;
@@ -298,8 +303,23 @@ void mask_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
     tile.masked_fill_(illegal(in, t, tile.device()), -std::numeric_limits<double>::infinity());
 }
 
+namespace {
+
+/// What a state space has for a softmax. Exponents are of sums of one sign, so that none is above 0 for a legal key.
+void decay_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile) {
+    const auto of = [&](const at::Tensor& each) { return each.narrow(0, t.head0, t.heads); };
+    const at::Tensor rows = of(in.state.decays).narrow(1, t.row0, t.rows).unsqueeze(2);
+    const at::Tensor keys = of(in.state.decays).narrow(1, 0, t.keys).unsqueeze(1);
+    const at::Tensor factor = (rows - keys).clamp_max(0).exp() * of(in.state.steps).narrow(1, 0, t.keys).unsqueeze(1);
+    tile.copy_(tile.to(at::kDouble) * factor);
+    tile.masked_fill_(illegal(in, t, tile.device()), 0);
+}
+
+}  // namespace
+
 void softmax_tile(const AttentionInput& in, const Tile& t, at::Tensor& tile, bool masked, const at::Tensor& sink,
                   std::vector<RowLogs>* logs) {
+    if (in.state.defined()) return decay_tile(in, t, tile);
     if (has_kernels(in.q)) {
         in.q.scalar_type() == at::kFloat ? softmax_on_cpu<float>(in, t, tile, masked, sink, logs)
                                          : softmax_on_cpu<double>(in, t, tile, masked, sink, logs);

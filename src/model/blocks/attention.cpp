@@ -282,11 +282,12 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
         q = norm_heads(pass, w.q_norm, q, Hook::q_norm_scale, Hook::q_norm_normalized, layer);
         k = norm_heads(pass, w.k_norm, k, Hook::k_norm_scale, Hook::k_norm_normalized, layer);
     };
-    if (c.qk_norm != QkNorm::none && !c.norm_after_rotation) normalise();
+    const bool normed = has_qk_norm(c, layer.value);
+    if (normed && !c.norm_after_rotation) normalise();
     if (c.positions == Positions::rotary) {
         q = rotate(pass, layer, q);
         k = rotate(pass, layer, k);
-        if (c.norm_after_rotation) normalise();
+        if (normed && c.norm_after_rotation) normalise();
         q = hook_heads(pass, Hook::rot_q, layer, grown(pass, layer, q));
         k = hook_heads(pass, Hook::rot_k, layer, k);
     }
@@ -302,10 +303,10 @@ at::Tensor attention(Pass& pass, Layer layer, const at::Tensor& resid_pre) {
         v = behind(before.v, v);
     }
     const bool cached = pass.cache && pass.past() > 0;
-    if (cached && window > 0) {  // the keys that a single later token can attend to are the last ones
-        const std::int64_t seen = std::min(window, k.size(1));
-        k = k.narrow(1, k.size(1) - seen, seen).contiguous();
-        v = v.narrow(1, v.size(1) - seen, seen).contiguous();
+    if (cached && window != 0) {  // the keys that a single later token can attend to are the last ones
+        const KeyRange seen = legal_keys(k.size(1) - 1, k.size(1), true, window);
+        k = k.narrow(1, seen.first, seen.count()).contiguous();
+        v = v.narrow(1, seen.first, seen.count()).contiguous();
         window = 0;
     }
     // A single token after others may attend to all of these. (ALiBi then counts from its start, which adds the same number to

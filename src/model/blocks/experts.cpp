@@ -86,7 +86,7 @@ at::Tensor routing(const Experts& e, const at::Tensor& logits, const at::Tensor&
     if (e.mixer_jitter > 0) return sparse_mixer(e, logits);
     const at::Tensor wide = logits.scalar_type() == at::kBFloat16 ? logits.to(at::kFloat) : logits;
     const at::Tensor scores = e.sigmoid ? sigmoids(wide) : at::softmax(wide, -1);
-    at::Tensor rank = scores.detach();
+    at::Tensor rank = (e.weighs_input ? wide : scores).detach();  // sigmoids of large logits are equal
     if (correction.defined()) rank = rank + correction;
     if (e.groups > 0) rank = of_best_groups(e, rank);
     const at::Tensor chosen = std::get<1>(rank.topk(e.chosen, -1));
@@ -112,7 +112,7 @@ at::Tensor post_of(const ModelConfig& c, const Part& part, at::Tensor pre, at::T
     }
     at::Tensor post = bias_and_activate(pre, {}, c.activation);
     if (c.gated_mlp) post = post * pre_linear;
-    return part.weights.defined() ? (post * part.weights).to(post.scalar_type()) : post;
+    return part.weights.defined() && !c.experts.weighs_input ? (post * part.weights).to(post.scalar_type()) : post;
 }
 
 /// Passes the experts' tensors through one hook over all hidden units; `each` receives the result.
@@ -145,6 +145,8 @@ at::Tensor experts(Pass& pass, Layer layer, const at::Tensor& x) {
     std::vector<at::Tensor> inputs, pre, up, post;
     for (const Part& part : parts) {
         inputs.push_back(part.of(x));
+        if (c.experts.weighs_input && part.weights.defined())
+            inputs.back() = (inputs.back() * part.weights).to(inputs.back().scalar_type());
         pre.push_back(units(w.mlp_in, part, inputs.back()));
     }
     hook_units(pass, Hook::mlp_pre, layer, x, parts, pre);

@@ -118,6 +118,7 @@ at::Tensor head_affine(const NormWeights& w, const at::Tensor& x) {
     const auto shaped = [&](const at::Tensor& t) {
         return t.numel() == x.size(2) ? t.view({x.size(2)}) : t.reshape({x.size(1), x.size(2)});
     };
+    if (!w.gain.defined()) return x;
     const at::Tensor out = x * shaped(w.gain);
     return w.bias.defined() ? out + shaped(w.bias) : out;
 }

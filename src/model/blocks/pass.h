@@ -93,6 +93,10 @@ at::Tensor patch_embedding(Pass&);
 at::Tensor project(Pass&, const at::Tensor& x);
 /// From resid_pre to resid_mid; undefined where the pass ends before.
 at::Tensor attention(Pass&, Layer, const at::Tensor& resid_pre);
+/// The same in a layer of Mixer::state_space.
+at::Tensor state_space(Pass&, Layer, const at::Tensor& resid_pre);
+/// Steps and decays [pos, head], as the map of a state space reads them.
+StateFactors state_factors(const at::Tensor& steps, const at::Tensor& decays);
 /// From resid_mid to resid_mid_cross, in a decoder with an encoder.
 at::Tensor cross_attention(Pass&, Layer, const at::Tensor& resid_mid);
 /// From resid_mid (or resid_mid_cross) to resid_post, or to resid_post_mlp if a convolution follows.

@@ -92,7 +92,9 @@ RopeTable table(const Pass& pass, const Rope& rope) {
     const double factor = far ? rope.far_attention_factor : rope.attention_factor;
     RopeTable made{(angle.cos() * factor).to(pass.model.dtype), (angle.sin() * factor).to(pass.model.dtype)};
     if (const QueryGrowth& growth = pass.config().query_growth; growth.any()) {
-        const at::Tensor passed = (at::arange(pass.past(), pass.past() + pass.tokens(), options) / growth.context).floor();
+        const at::Tensor passed =
+            (at::arange(pass.past() + growth.first, pass.past() + growth.first + pass.tokens(), options) / growth.context)
+                .floor();
         made.growth = ((passed + 1).log() * growth.beta + 1).unsqueeze(1).to(pass.model.dtype);
     }
     return made;
@@ -104,12 +106,14 @@ void make_rope(Pass& pass) {
     const ModelConfig& c = pass.config();
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const LayerRope kind = rope_of(c, l);
-        if (kind == LayerRope::global && !pass.rope.cos.defined()) pass.rope = table(pass, c.rope);
+        const bool grows = kind == LayerRope::none && c.query_growth.unrotated;
+        if ((kind == LayerRope::global || grows) && !pass.rope.cos.defined()) pass.rope = table(pass, c.rope);
         if (kind == LayerRope::local && !pass.local_rope.cos.defined()) pass.local_rope = table(pass, c.local_rope);
     }
 }
 
 bool rotation_stays(const ModelConfig& c, std::int64_t tokens, std::int64_t longer) {
+    if (has_implied_maps(c)) return false;  // states are not kept: a longer text runs as a whole
     if (c.positions != Positions::rotary) return true;
     for (std::int64_t l = 0; l < c.n_layers; ++l) {
         const LayerRope kind = rope_of(c, l);
@@ -123,7 +127,9 @@ bool rotation_stays(const ModelConfig& c, std::int64_t tokens, std::int64_t long
 }
 
 at::Tensor grown(const Pass& pass, Layer layer, const at::Tensor& queries) {
-    const RopeTable& by = rope_of(pass.config(), layer.value) == LayerRope::local ? pass.local_rope : pass.rope;
+    const LayerRope kind = rope_of(pass.config(), layer.value);
+    if (pass.config().query_growth.unrotated && kind != LayerRope::none) return queries;
+    const RopeTable& by = kind == LayerRope::local ? pass.local_rope : pass.rope;
     return by.growth.defined() ? queries * by.growth : queries;
 }
 

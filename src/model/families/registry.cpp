@@ -15,17 +15,18 @@ namespace headlight::model {
 std::span<const Family> families() {
     // One row per family; adding one: docs/adding-a-family.md.
     static const std::array kFamilies = {
-        kBloom,    kGpt2,       kBert,       kLlama,      kMistral,    kQwen2,        kQwen3,
-        kSmollm3,  kGranite,    kOlmo,       kOlmo2,      kStablelm,   kPhi3,         kGemma,
-        kGemma2,   kGemma3,     kGptNeox,    kGptj,       kGptNeo,     kOpt,          kFalcon,
-        kMpt,      kPhi,        kGptBigcode, kCohere,     kRoberta,    kDistilbert,   kElectra,
-        kAlbert,   kModernbert, kMinistral,  kMinistral3, kOlmo3,      kStarcoder2,   kGlm,
-        kGlm4,     kCohere2,    kErnie4_5,   kHelium,     kExaone4,    kSeedOss,      kNemotron,
-        kArcee,    kApertus,    kHunyuan,    kMpnet,      kEsm,        kEurobert,     kModernbertDecoder,
-        kQwen3Moe, kOlmoe,      kGraniteMoe, kPhimoe,     kDeberta,    kDebertaV2,    kNomicBert,
-        kMixtral,  kQwen2Moe,   kGptOss,     kDeepseekV2, kDeepseekV3, kT5,           kMt5,
-        kBart,     kMbart,      kMarian,     kPegasus,    kM2m100,     kUmt5,         kVit,
-        kDeit,     kClipText,   kClipVision, kDinov2,     kDinov3,     kSiglipVision, kDinov2Registers};
+        kBloom,      kGpt2,       kBert,       kLlama,      kMistral,    kQwen2,        kQwen3,
+        kSmollm3,    kGranite,    kOlmo,       kOlmo2,      kStablelm,   kPhi3,         kGemma,
+        kGemma2,     kGemma3,     kGptNeox,    kGptj,       kGptNeo,     kOpt,          kFalcon,
+        kMpt,        kPhi,        kGptBigcode, kCohere,     kRoberta,    kDistilbert,   kElectra,
+        kAlbert,     kModernbert, kMinistral,  kMinistral3, kOlmo3,      kStarcoder2,   kGlm,
+        kGlm4,       kCohere2,    kErnie4_5,   kHelium,     kExaone4,    kSeedOss,      kNemotron,
+        kArcee,      kApertus,    kHunyuan,    kMpnet,      kEsm,        kEurobert,     kModernbertDecoder,
+        kQwen3Moe,   kOlmoe,      kGraniteMoe, kPhimoe,     kDeberta,    kDebertaV2,    kNomicBert,
+        kMixtral,    kQwen2Moe,   kGptOss,     kDeepseekV2, kDeepseekV3, kT5,           kMt5,
+        kBart,       kMbart,      kMarian,     kPegasus,    kM2m100,     kUmt5,         kVit,
+        kDeit,       kClipText,   kClipVision, kDinov2,     kDinov3,     kSiglipVision, kDinov2Registers,
+        kLongformer, kGlm4Moe,    kLlama4,     kLed,        kMamba2};
     return kFamilies;
 }
 

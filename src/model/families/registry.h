@@ -10,9 +10,10 @@ extern const Family kBloom, kGpt2, kBert, kLlama, kMistral, kQwen2, kQwen3, kSmo
     kElectra, kAlbert, kModernbert, kDeberta, kDebertaV2, kNomicBert, kMixtral, kQwen2Moe, kGptOss, kDeepseekV2, kDeepseekV3;
 extern const Family kMinistral, kMinistral3, kOlmo3, kStarcoder2, kGlm, kGlm4, kCohere2, kErnie4_5, kHelium, kExaone4, kSeedOss,
     kNemotron, kArcee, kApertus, kHunyuan;
-extern const Family kMpnet, kEsm, kEurobert, kModernbertDecoder;
-extern const Family kQwen3Moe, kOlmoe, kGraniteMoe, kPhimoe;                                                 // with experts
-extern const Family kT5, kMt5, kBart, kMbart, kMarian, kPegasus, kM2m100, kUmt5;                             // encoder-decoder
+extern const Family kMamba2;  // without attention
+extern const Family kMpnet, kEsm, kEurobert, kModernbertDecoder, kLongformer;
+extern const Family kQwen3Moe, kOlmoe, kGraniteMoe, kPhimoe, kGlm4Moe, kLlama4;                              // with experts
+extern const Family kT5, kMt5, kBart, kMbart, kMarian, kPegasus, kM2m100, kUmt5, kLed;                       // encoder-decoder
 extern const Family kVit, kDeit, kClipText, kClipVision, kDinov2, kDinov2Registers, kDinov3, kSiglipVision;  // pictures
 
 /// The name of a model type's whole class ("…ForCausalLM" or the like) or of its base class; "" where no family has the type.

@@ -15,7 +15,7 @@ struct Reason {
 constexpr Reason kReasons[] = {
     {"Its layers are not all softmax attention: state updates, linear attention and short convolutions are not computed",
      "bailing_hybrid bamba falcon_h1 falcon_mamba fnet granitemoe_swa granitemoehybrid hrm_text jamba kimi_linear lfm2 "
-     "lfm2_moe lfm2_vl lfm3 lfm3_vl lfm3_vl_vision mamba mamba2 minimax nemotron_h nemotron_h_omni olmo_hybrid qwen3_5 "
+     "lfm2_moe lfm2_vl lfm3 lfm3_vl lfm3_vl_vision mamba minimax nemotron_h nemotron_h_omni olmo_hybrid qwen3_5 "
      "qwen3_5_moe qwen3_5_moe_text qwen3_5_moe_vision qwen3_5_text qwen3_5_vision qwen3_next qwen4_exp qwen4_exp_text "
      "qwen4_exp_vision recurrent_gemma rwkv xlstm zamba zamba2"},
     {"It reads or writes sound, which is not read",
@@ -64,7 +64,7 @@ constexpr Reason kReasons[] = {
      "idefics_vision inkling2_loop inkling2_loop_text inkling2_text inkling2_vision inkling_text inkling_vision "
      "instructblip_qformer instructblip_vision_model instructblipvideo_qformer instructblipvideo_vision_model "
      "internvl_vision janus_vision_model janus_vqgan kimi_k25_vision kosmos_2_5_text_model kosmos_2_5_vision_model "
-     "kosmos_2_text_model kosmos_2_vision_model llama4_text llama4_vision_model metaclip_2_text_model "
+     "kosmos_2_text_model kosmos_2_vision_model llama4_vision_model metaclip_2_text_model "
      "metaclip_2_vision_model minicpm_ocr_vision minicpmv4_6_vision minicpmv4_7_vision minimax_m3_vl_text "
      "minimax_m3_vl_vision mistral_large4_text mlcd_vision_model mllama_text_model mllama_vision_model molmo2_adapter "
      "molmo2_text molmo2_vision muse_glimmer_assistant muse_glimmer_text muse_glimmer_vision muse_spark_text "
@@ -103,14 +103,14 @@ constexpr Reason kReasons[] = {
      "diffusion_gemma dory dots3_note embedding_gemma2 emu3 ernie4_5_vl_moe exaone4_5 fast_vlm fuyu gemma3n gemma4 "
      "gemma4_unified glm46v glm4v glm4v_moe glm5_next glm_image glm_ocr glmga got_ocr2 granite_docling hunyuan_vl hy_v4_vl "
      "hyperclovax_vision_v2 idefics idefics2 inkling2 instructblip instructblipvideo janus kimi_k25 lara_mini lighton_ocr "
-     "llama4 llava_next_video minicpm3 minicpm_ocr minicpmv4_6 minicpmv4_7 minimax_m3_vl mistral_large4 mllama molmo2 "
+     "llava_next_video minicpm3 minicpm_ocr minicpmv4_6 minicpmv4_7 minimax_m3_vl mistral_large4 mllama molmo2 "
      "muse_glimmer muse_spark neomme ovis2 paddleocr_vl perception_lm phi4_multimodal qianfan_ocr qwen3_vl_moe shieldgemma2 "
      "step3p5 step3p7 t5gemma2 unlimited_ocr video_llama_3 video_llava vipllava vision-encoder-decoder"},
     {"Its tokens attend in a sparse, hashed or factored way that is not computed",
-     "big_bird bigbird_pegasus blt canine convbert deepseek_v32 deepseek_v4 diffllama funnel glm_moe_dsa ibert led "
-     "longformer longt5 mobilebert mra nystromformer pegasus_x reformer squeezebert xlnet yoso"},
+     "big_bird bigbird_pegasus blt canine convbert deepseek_v32 deepseek_v4 diffllama funnel glm_moe_dsa ibert "
+     "longt5 mobilebert mra nystromformer pegasus_x reformer squeezebert xlnet yoso"},
     {"Its experts or its latent attention are arranged in a way that is not computed",
-     "afmoe axk1 axk2 beam cohere2_moe dbrx dots1 ernie4_5_moe exaone_moe glm4_moe glm4_moe_lite granitemoeshared "
+     "afmoe axk1 axk2 beam cohere2_moe dbrx dots1 ernie4_5_moe exaone_moe glm4_moe_lite granitemoeshared "
      "hunyuan_v1_moe hy_v3 hy_v4 jetmoe laguna longcat_flash mellum mimo_v2_flash minimax_m2 mistral4 nllb-moe sarvam_mla "
      "sarvam_moe solar_open switch_transformers youtu"},
     {"It is an encoder and a decoder other than T5, BART and Marian",

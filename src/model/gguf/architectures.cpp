@@ -474,8 +474,8 @@ const GgufArchitecture& architecture_of(const GgufMetadata& m) {
             if (one.name == m.architecture()) return one;
             known += (known.empty() ? "one of " : ", ") + std::string(one.name);
         }
-    constexpr std::array kFoldersOnly =
-        std::to_array<std::string_view>({"gpt-oss", "t5", "modern-bert", "gptj", "gemma-embedding", "phimoe", "apertus"});
+    constexpr std::array kFoldersOnly = std::to_array<std::string_view>(
+        {"gpt-oss", "t5", "modern-bert", "gptj", "gemma-embedding", "phimoe", "apertus", "glm4moe", "llama4", "mamba2"});
     const bool folder = std::ranges::find(kFoldersOnly, m.architecture()) != kFoldersOnly.end();
     throw Error(ErrorFacts{.problem = folder ? "GGUF files of this architecture are not read" : "Unknown architecture",
                            .file = m.file().path().string(),

@@ -35,7 +35,7 @@ bool is_out_in(const ResolvedRow& r) { return r.row->layout == Layout::out_in ||
 }  // namespace
 
 bool is_deferred(const Source& source, const ResolvedRow& r, const Model::Internals& m) {
-    if (!source.as_used || r.view->shape.size() < 2) return false;
+    if (!source.as_used || r.view->shape.size() < 2 || r.row->slot == Slot::mixer_conv_weight) return false;
     const bool of_vocabulary = r.row->slot == Slot::embed || r.row->slot == Slot::unembed;
     if (of_vocabulary ? m.config.d_factored > 0 : !is_of_layer(r.row->slot)) return false;
     return source.deferred.contains(r.view->name) || r.view->dtype == io::DType::F8_E4M3 || scalar_type(r.view->dtype) != m.dtype;

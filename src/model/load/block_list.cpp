@@ -50,14 +50,27 @@ std::string attention_text(const ModelConfig& c) {
     };
     if (const auto widest = std::ranges::max_element(c.windows); widest != c.windows.end() && *widest > 0)
         text += ", window " + with_commas(*widest) + in_layers([&](std::int64_t l) { return window_of(c, l) > 0; });
+    if (const auto chunk = std::ranges::min_element(c.windows); chunk != c.windows.end() && *chunk < 0)
+        text += ", chunks of " + with_commas(-*chunk) + in_layers([&](std::int64_t l) { return window_of(c, l) < 0; });
     if (std::ranges::count(c.layer_rope, LayerRope::none) > 0)
         text += ", no rotation" + in_layers([&](std::int64_t l) { return rope_of(c, l) == LayerRope::none; });
     if (c.attention_sinks) text += ", a sink in each head";
     if (c.qk_norm != QkNorm::none)
-        text += std::string(", normalised queries and keys") + (c.norm_after_rotation ? " behind the rotation" : "");
-    if (c.query_growth.any()) text += ", queries that grow every " + with_commas(c.query_growth.context) + " tokens";
+        text += std::string(", normalised queries and keys") + (c.norm_after_rotation ? " behind the rotation" : "") +
+                in_layers([&](std::int64_t l) { return has_qk_norm(c, l); });
+    if (c.query_growth.any())
+        text += ", queries that grow every " + with_commas(c.query_growth.context) + " tokens" +
+                (c.query_growth.unrotated ? " where they do not rotate" : "");
     if (c.score_softcap > 0) text += ", scores capped at " + with_commas(static_cast<std::int64_t>(c.score_softcap));
     return text;
+}
+
+std::string state_space_text(const ModelConfig& c) {
+    const StateSpace& s = c.state_space;
+    return with_commas(c.n_heads) + (c.n_heads == 1 ? " head with a state of " : " heads with states of ") +
+           with_commas(value_width(c)) + " × " + with_commas(c.d_head) + ", keys and queries of " + with_commas(s.groups) +
+           (s.groups == 1 ? " group" : " groups") + ", a convolution over " + with_commas(s.conv_width) +
+           " tokens before it, a gate and a norm behind it";
 }
 
 std::string activation_text(Activation a) {
@@ -78,6 +91,7 @@ std::string mlp_text(const ModelConfig& c) {
         std::string text = with_commas(e.count) + " experts " + d + " → " + with_commas(e.width) + " → " + d + ", " +
                            with_commas(e.chosen) + " for each token";
         if (e.groups > 0) text += " from " + with_commas(e.groups_chosen) + " of " + with_commas(e.groups) + " groups";
+        if (e.weighs_input) text += ", its input weighted";
         if (e.shared_width > 0) text += ", and a shared one of " + with_commas(e.shared_width);
         text += ", " + activation_text(c.activation) + (c.gated_mlp ? ", gated" : "");
         if (const auto with = std::ranges::count(e.layers, true); with > 0)
@@ -171,7 +185,10 @@ BlockInfo block_of(const Model& model, Block block) {
             return info("embedding_projection", "embedding", "Projection to the stream", size_text(c.d_embed, c.d_model),
                         {"embed_projection."});
         case Block::embedding_norm: return norm_block(model, "embedding_norm", "embed_ln.");
-        case Block::attention: return adding(info("attention", "attention", "Attention", attention_text(c), {"blocks.0.attn."}));
+        case Block::attention:
+            return adding(has_implied_map(c, 0)
+                              ? info("attention", "attention", "State space", state_space_text(c), {"blocks.0.attn."})
+                              : info("attention", "attention", "Attention", attention_text(c), {"blocks.0.attn."}));
         case Block::cross_attention: {
             const bool alone = c.stack == Stack::cross;
             return adding(info("cross_attention", alone ? "attention" : "cross_attention", "Cross attention",

@@ -74,22 +74,42 @@ void place_whole(Model::Internals& m, LayerWeights& l, Slot slot, const at::Tens
 /// False where there is no tensor yet, or the outline of one.
 bool fits(const at::Tensor& whole, const at::Tensor& part) { return whole.defined() && whole.is_meta() == part.is_meta(); }
 
+/// Memory of a layer's hidden units as place_units() has them, where there is none yet.
+at::Tensor& units_of(Model::Internals& m, LayerWeights& l, Slot slot, std::int64_t layer, const at::Tensor& like) {
+    at::Tensor& whole = slot_tensor(m, l, slot);
+    if (!fits(whole, like)) {
+        whole = at::empty({mlp_width(m.config, layer), m.config.d_model}, like.options());
+        if (slot != Slot::mlp_out_weight) whole = whole.t();
+    }
+    return whole;
+}
+
 /// The hidden units of one expert, or one head's gains: copied to their place among the layer's. A unit's numbers lie side by
 /// side there, so that an expert is a piece of memory and not a strip of every row.
 void place_units(Model::Internals& m, LayerWeights& l, const ResolvedRow& r, const at::Tensor& tensor) {
-    at::Tensor& whole = slot_tensor(m, l, r.row->slot);
     if (tensor.dim() == 1) {  // a norm of each head
+        at::Tensor& whole = slot_tensor(m, l, r.row->slot);
         if (!fits(whole, tensor)) whole = at::empty({r.row->experts, tensor.size(0)}, tensor.options());
         whole.select(0, r.expert).copy_(tensor);
         return;
     }
-    const bool out = r.row->slot == Slot::mlp_out_weight;
-    if (!fits(whole, tensor)) {
-        whole = at::empty({mlp_width(m.config, r.layer), m.config.d_model}, tensor.options());
-        if (!out) whole = whole.t();
+    const std::int64_t dim = r.row->slot == Slot::mlp_out_weight ? 0 : 1, width = tensor.size(dim);
+    units_of(m, l, r.row->slot, r.layer, tensor).narrow(dim, r.row->unit + r.expert * width, width).copy_(tensor);
+}
+
+/// The same of all experts' matrices in one tensor, beside a shared expert's: [expert, d_model, 2 width] or [expert, width,
+/// d_model].
+void place_experts(Model::Internals& m, LayerWeights& l, const ResolvedRow& r, const at::Tensor& tensor) {
+    const std::int64_t units = m.config.experts.count * m.config.experts.width;
+    if (r.row->slot == Slot::experts_out_weight) {
+        units_of(m, l, Slot::mlp_out_weight, r.layer, tensor).narrow(0, 0, units).copy_(tensor.flatten(0, 1));
+        return;
     }
-    const std::int64_t dim = out ? 0 : 1, width = tensor.size(dim);
-    whole.narrow(dim, r.row->unit + r.expert * width, width).copy_(tensor);
+    const std::int64_t width = tensor.size(2) / 2;
+    for (const Slot slot : {Slot::mlp_in_weight, Slot::mlp_up_weight}) {
+        const at::Tensor half = tensor.narrow(2, slot == Slot::mlp_in_weight ? 0 : width, width);
+        units_of(m, l, slot, r.layer, tensor).narrow(1, 0, units).copy_(half.transpose(1, 2).reshape({units, -1}).t());
+    }
 }
 
 /// A factor of each number that a matrix and its bias write, whose row stands before theirs; undefined: none.
@@ -106,7 +126,12 @@ bool place(Model::Internals& m, LayerWeights& l, const ResolvedRow& r, at::Tenso
     if (r.row->plus != 0) tensor = tensor + r.row->plus;
     if (r.row->layout == Layout::out_in) tensor = tensor.t();
     if (scale.defined() && !tensor.is_meta()) tensor = tensor * scale;
-    r.row->experts > 0 ? place_units(m, l, r, tensor) : place_whole(m, l, r.row->slot, tensor);
+    const bool beside_shared = r.row->slot == Slot::experts_halves_weight ||
+                               (r.row->slot == Slot::experts_out_weight && m.config.experts.shared_width > 0);
+    if (beside_shared)
+        place_experts(m, l, r, tensor);
+    else
+        r.row->experts > 0 ? place_units(m, l, r, tensor) : place_whole(m, l, r.row->slot, tensor);
     return r.row->times != 1 || r.row->plus != 0 || scale.defined();
 }
 

@@ -53,7 +53,7 @@ constexpr Wrapper kWrappers[] = {{"gemma3", "gemma3_text"},     {"qwen2_vl", "qw
                                  {"qwen3_vl", "qwen3_vl_text"}, {"mistral3", "mistral"},       {"llava", "llama"},
                                  {"llava_next", "llama"},       {"llava_onevision", "qwen2"},  {"idefics3", "llama"},
                                  {"smolvlm", "llama"},          {"paligemma", "gemma"},        {"aya_vision", "cohere2"},
-                                 {"internvl", "qwen2"}};
+                                 {"internvl", "qwen2"},         {"llama4", "llama4_text"}};
 
 /// What the classes of transformers have where a file of such a model leaves a field out, as many do.
 struct TextDefaults {
@@ -61,11 +61,11 @@ struct TextDefaults {
     std::int64_t vocabulary, width, hidden, layers, heads, kv_heads;
 };
 constexpr TextDefaults kTextDefaults[] = {
-    {"llama", 32000, 4096, 11008, 32, 32, 0},          {"mistral", 32000, 4096, 14336, 32, 32, 8},
-    {"gemma", 256000, 3072, 24576, 28, 16, 16},        {"gemma2", 256000, 2304, 9216, 26, 8, 4},
-    {"gemma3_text", 262208, 2304, 9216, 26, 8, 4},     {"qwen2", 151936, 4096, 22016, 32, 32, 32},
-    {"qwen2_vl_text", 152064, 8192, 29568, 80, 64, 8}, {"qwen2_5_vl_text", 152064, 8192, 29568, 80, 64, 8},
-    {"qwen3_vl_text", 151936, 4096, 22016, 32, 32, 32}};
+    {"llama", 32000, 4096, 11008, 32, 32, 0},           {"mistral", 32000, 4096, 14336, 32, 32, 8},
+    {"gemma", 256000, 3072, 24576, 28, 16, 16},         {"gemma2", 256000, 2304, 9216, 26, 8, 4},
+    {"gemma3_text", 262208, 2304, 9216, 26, 8, 4},      {"qwen2", 151936, 4096, 22016, 32, 32, 32},
+    {"qwen2_vl_text", 152064, 8192, 29568, 80, 64, 8},  {"qwen2_5_vl_text", 152064, 8192, 29568, 80, 64, 8},
+    {"qwen3_vl_text", 151936, 4096, 22016, 32, 32, 32}, {"llama4_text", 202048, 5120, 8192, 48, 40, 8}};
 
 void add_defaults(nlohmann::json& text, const std::string& type) {
     const auto found = std::ranges::find(kTextDefaults, type, &TextDefaults::type);

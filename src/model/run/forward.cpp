@@ -134,13 +134,16 @@ at::Tensor run_layer(Pass& pass, Layer layer, at::Tensor x, const std::function<
     const at::Tensor read = x;
     for (const Block block : pass.model.spec.layer) {
         switch (block) {
-            case Block::attention: x = attention(pass, layer, x); break;
+            case Block::attention:
+                x = has_implied_map(pass.config(), layer.value) ? state_space(pass, layer, x) : attention(pass, layer, x);
+                break;
             case Block::cross_attention: x = cross_attention(pass, layer, x); break;
             case Block::convolution: x = convolution(pass, layer, read, x); break;
             default: x = mlp(pass, layer, before_mlp ? before_mlp(x) : x);
         }
         if (!x.defined()) return x;
     }
+    if (!has_mlp(pass.config(), layer.value) && pass.config().stack == Stack::whole) x = pass.hook(Hook::resid_post, layer, x);
     check_finite(pass, {Hook::resid_post, layer}, x);
     return x;
 }

@@ -26,6 +26,14 @@ struct RelativeTables {
     bool defined() const { return rows.defined(); }
 };
 
+/// What the map of a state space has in the place of a softmax: the score of query t and key j times
+/// steps_j exp(decays_t - decays_j).
+struct StateFactors {
+    at::Tensor steps;   ///< [head, key] float64
+    at::Tensor decays;  ///< [head, key] float64, the sum of hook_decay up to the token
+    bool defined() const { return steps.defined(); }
+};
+
 /// Everything needed to compute any row of any head's pattern of one layer: what the pass itself uses.
 struct AttentionInput {
     at::Tensor q;             ///< [head, query, d_head], after rotation, contiguous
@@ -33,13 +41,14 @@ struct AttentionInput {
     at::Tensor alibi_slopes;  ///< [head] float64, undefined: none. bias_ij = -slope (i - j)
     double scale = 1.0;
     bool causal = true;
-    std::int64_t window = 0;  ///< keys at this distance or farther are illegal; 0: no limit
+    std::int64_t window = 0;  ///< as in ModelConfig::windows
     double softcap = 0;       ///< score = cap tanh(score / cap) before masking; 0: none
     /// [head, 2 n - 1] of a text of n tokens, in the type of q: bias_ij = relative_bias[head, j - i + n - 1]. Undefined: none.
     at::Tensor relative_bias{};
     at::Tensor key_bias{};  ///< [head, key] float64 (Falcon's ALiBi): bias_ij = key_bias_j - key_bias_i; undefined: none
     at::Tensor sinks = {};  ///< [head] float64 on the CPU: one more score in every row's softmax, of no key; undefined: none
     RelativeTables relative = {};
+    StateFactors state = {};         ///< of a state space, whose map then stands wherever this file says pattern
     std::int64_t content = 0;        ///< MLA: leading numbers of q and k that are content, the others rotate; 0: no distinction
     bool wide = false;               ///< scores stay float32 where q is bfloat16
     bool bfloat16_products = false;  ///< with keys and values of float32 (ComputeType)

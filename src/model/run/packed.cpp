@@ -64,6 +64,7 @@ void forward_packed(const Model& model, std::span<const PackedText> texts, const
     if (reads_pictures(m.config) || has_cross_attention(m.config))
         throw Error(ErrorFacts{.problem = "Only texts of one stack can be packed", .file = m.folder.string()});
     if (texts.empty()) return;
+    require_attention(m.config, "A pass over several texts");
     at::internal::lazy_init_num_threads();
     Pack pack;
     pack.texts.reserve(texts.size());

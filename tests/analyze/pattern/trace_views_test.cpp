@@ -233,9 +233,10 @@ TEST(EveryFamilyOfTheRegistry, HasAModelHere) {
     std::set<std::string> found;
     for (const auto& folder : model_folders()) found.insert(model::Model::load(folder)->config().family);
     const auto fixtures = source_folder() / "tests/fixtures/models";
-    for (const auto& folder : std::filesystem::directory_iterator(fixtures.parent_path() / "encoder_decoders"))
-        if (std::filesystem::exists(folder.path() / "config.json"))
-            found.insert(model::Model::load(folder.path())->config().family);
+    for (const char* others : {"encoder_decoders", "state_updates"})
+        for (const auto& folder : std::filesystem::directory_iterator(fixtures.parent_path() / others))
+            if (std::filesystem::exists(folder.path() / "config.json"))
+                found.insert(model::Model::load(folder.path())->config().family);
     for (const char* of_pictures : {"vit", "deit", "clip#vision", "dinov2", "dinov2-registers", "dinov3", "siglip"})
         found.insert(model::Model::load(fixtures / of_pictures)->config().family);
     for (const std::string& family : model::family_names()) EXPECT_TRUE(found.count(family)) << family;

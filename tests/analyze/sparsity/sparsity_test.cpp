@@ -108,12 +108,65 @@ TEST(Sparsity, AMapOfCellsHoldsTheSameKeysAsTheRows) {
     EXPECT_FLOAT_EQ(coarse.window(3, 3), read / legal);
 }
 
+/// Every pair by the definition of Beltagy et al. 2020, of a model that looks both ways and of a causal one.
+TEST(Sparsity, LongformerReadsAWindowToBothSidesWithGapsAndGlobalTokens) {
+    const SparsityOptions o{.scheme = SparseScheme::longformer, .dilation = 2, .global_tokens = {5, 0}, .layer_windows = {4, 7}};
+    for (const char* name : {"bert", "llama-mha"}) {
+        SCOPED_TRACE(name);
+        const TracePtr trace = run_model(source_folder() / "tests/fixtures/models" / name, "the cat, the hat: the cat");
+        const std::int64_t n = trace->tokens();
+        const bool causal = trace->config().causal;
+        const auto found = sparsity(*trace, o, true);
+        for (std::int64_t l = 0; l < 2; ++l) {
+            const HeadId id = head_id(l, 1);
+            const Matrix weights = pattern(*trace, id, {});
+            const SparseMap map = sparse_map(*trace, id, o, 1000);
+            double pairs = 0, legal = 0;
+            for (std::int64_t i = 0; i < n; ++i) {
+                double kept = 0, global = 0;
+                for (std::int64_t j = 0; j < (causal ? i + 1 : n); ++j) {
+                    const std::int64_t distance = std::abs(i - j), half = l == 0 ? 2 : 3;
+                    const bool everywhere = i == 0 || i == 5, near = !everywhere && distance % 2 == 0 && distance / 2 <= half;
+                    const bool read = everywhere || near || j == 0 || j == 5;
+                    const auto weight = static_cast<double>(weights(i, j));
+                    kept += read ? weight : 0, global += read && !near ? weight : 0;
+                    pairs += read, ++legal;
+                    EXPECT_EQ(map.window(i, j), near ? 1 : 0) << i << ", " << j;
+                    EXPECT_EQ(map.selected(i, j), read && !near ? 1 : 0) << i << ", " << j;
+                }
+                EXPECT_NEAR(static_cast<double>(found->of(id).rows[static_cast<std::size_t>(i)]), kept, 1e-6);
+                EXPECT_NEAR(map.rows[static_cast<std::size_t>(i)].selected, global, 1e-6);
+            }
+            EXPECT_NEAR(found->of(id).pairs_share, pairs / legal, 1e-12);
+        }
+    }
+}
+
+/// A Longformer's own windows are the scheme's: it keeps all, and what the layers keep of another model follows one option.
+TEST(Sparsity, ALongformerHasAWindowOfItsOwnInEachLayer) {
+    const TracePtr trace = run_model(source_folder() / "tests/fixtures/models/longformer", "the cat, the hat: the cat");
+    const SparsityOptions o{.scheme = SparseScheme::longformer, .window = 2};
+    EXPECT_EQ(options_in(o, trace->config(), Layer(0)).window, 4);
+    EXPECT_EQ(options_in(o, trace->config(), Layer(1)).window, 8);
+    const auto found = sparsity(*trace, o);
+    for (const HeadSparsity& head : found->heads) {
+        EXPECT_NEAR(head.mean.kept, 1, 1e-6);
+        EXPECT_NEAR(head.mean.window, 1, 1e-6);
+        EXPECT_EQ(head.pairs_share, 1);
+    }
+    EXPECT_EQ(options_in(o, run_model(source_folder() / "tests/fixtures/models/bert", "the cat")->config(), Layer(0)).window, 2);
+}
+
 TEST(Sparsity, ErrorsNameTheOption) {
     const TracePtr trace = built_in("The cats asked.");
     EXPECT_THROW(sparsity(*trace, {.block = 4, .stride = 8}), Error);
     EXPECT_THROW(sparsity(*trace, {.top = 2}), Error);
     EXPECT_THROW(sparsity(*trace, {.window = 0}), Error);
     EXPECT_THROW(sparsity(*run_model(source_folder() / "tests/fixtures/models/bert", "The cats asked.")), Error);
+    constexpr auto far = SparseScheme::longformer;
+    EXPECT_THROW(sparsity(*trace, {.scheme = far, .dilation = 0}), Error);
+    EXPECT_THROW(sparsity(*trace, {.scheme = far, .global_tokens = {trace->tokens()}}), Error);
+    EXPECT_THROW(sparsity(*trace, {.scheme = far, .layer_windows = {4}}), Error);
     CancelToken cancel;
     cancel.cancel();
     EXPECT_THROW(sparsity(*trace, {.window = 7}, false, cancel), Cancelled);

@@ -168,12 +168,30 @@ TEST(CoreferenceFiles, WinobiasFindsThePersonThatIsNotMarked) {
         read(MentionFormat::winobias, "3 The nurse met [ physician] because [he] wanted [his] book.\n", "pro_stereotyped.txt");
     EXPECT_THAT(mentions_of(odd.at(0)), ElementsAre("pronoun:he/he", "other:The nurse/The nurse", "pronoun:physician/physician"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook] left.\n"), HasSubstr("no pronoun"));
-    EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook] met [the nurse] and [he] left.\n"), HasSubstr("one person"));
+    EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook], [the nurse] and [the clerk] met and [he] left.\n"),
+                HasSubstr("one person or two"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook] met the smith and [he] left.\n"), HasSubstr("other person"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "[The cook] left [he].\n"), HasSubstr("its number"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The [cook] left [he].\n"), HasSubstr("do not match"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "1 \n"), HasSubstr("one person"));
     EXPECT_THAT(mistake(MentionFormat::winobias, "1 [ ] met the cook and [he] left.\n"), HasSubstr("empty"));
+}
+
+/// Whoever writes sentences of their own marks both persons: braces, or the second of two square brackets, are the other one.
+TEST(CoreferenceFiles, BothPersonsOfALineMayBeMarked) {
+    const auto of = [](const char* line) {
+        return mentions_of(read(MentionFormat::winobias, std::string("1 ") + line + "\n", "pro_stereotyped.txt").at(0));
+    };
+    EXPECT_THAT(of("[The doctor] asked {the old barista} whether [he] was late."),
+                ElementsAre("pronoun:he/he", "pronoun:The doctor/The doctor", "other:the old barista/the old barista"));
+    EXPECT_THAT(of("{The doctor} asked [the nurse] whether [she] was late."),
+                ElementsAre("pronoun:she/she", "other:The doctor/The doctor", "pronoun:the nurse/the nurse"));
+    EXPECT_THAT(of("[The doctor] asked [ the barista ] whether [he] was late."),
+                ElementsAre("pronoun:he/he", "pronoun:The doctor/The doctor", "other:the barista/the barista"));
+    EXPECT_THAT(mistake(MentionFormat::winobias, "1 {The cook} met {the nurse} and [he] left.\n"), HasSubstr("nobody"));
+    EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook} met the nurse and [he] left.\n"), HasSubstr("do not match"));
+    EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook] met { } and [he] left.\n"), HasSubstr("empty"));
+    EXPECT_THAT(mistake(MentionFormat::winobias, "1 [The cook] met the smith and [he] left.\n"), HasSubstr("{the nurse}"));
 }
 
 TEST(CoreferenceFiles, AreRecognisedAndKeptInAStore) {
@@ -236,7 +254,8 @@ const std::vector<std::pair<MentionFormat, std::string>>& sound_files() {
         {MentionFormat::gap, kGapHeader + "d\tAl met Bo\tBo\t7\tAl\t0\tFALSE\tBo\t7\tTRUE\tu\n" +
                                  "e\t\"\xC3\x89l \"\"met\"\" Bo\"\tBo\t9\t\xC3\x89l\t0\tFALSE\tBo\t9\tTRUE\tu\n"},
         {MentionFormat::winobias,
-         "1 [The cook] told the nurse that [he] left.\n2 The nurse met [ physician] as [she] had [her] book.\n"}};
+         "1 [The cook] told the nurse that [he] left.\n2 The nurse met [ physician] as [she] had [her] book.\n"
+         "3 {The smith} saw [the cook] as [he] left.\n"}};
     return files;
 }
 

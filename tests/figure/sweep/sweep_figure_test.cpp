@@ -53,11 +53,12 @@ struct Drawn {
         QPainter painter(&image);
         figure->paint(painter, QRectF({}, size), style, {});
     }
-    /// The middle of a cell, found by its tip.
+    /// A cell's corner, found by its tip: in the middle may stand its number.
     std::optional<QPointF> find(const QString& words) const {
         for (int y = 0; y < image.height(); y += 2)
             for (int x = 0; x < image.width(); x += 2)
-                if (const Hit hit = figure->hit_test(QPointF(x, y), {}, {}); hit.tip.contains(words)) return hit.area.center();
+                if (const Hit hit = figure->hit_test(QPointF(x, y), {}, {}); hit.tip.contains(words))
+                    return hit.area.topLeft() + QPointF(4, 4);
         return std::nullopt;
     }
     QColor at(QPointF point) const { return image.pixelColor(point.toPoint()); }
@@ -72,6 +73,41 @@ TEST(SweepFigure, ColoursAreSymmetricAroundZero) {
         EXPECT_EQ(color("L1H0").rgb(), signed_color(*theme, 0.5).rgb());
         EXPECT_EQ(color("L0H2").rgb(), signed_color(*theme, 0).rgb());
     }
+}
+
+/// 0.1 of the way is worth a number, where all of them have room.
+TEST(SweepFigure, CellsThatSaySomethingHaveTheirNumber) {
+    const auto ink = [](const std::vector<double>& values, double width, const char* head) {
+        const Drawn drawn(result_of(Grid::z, values), width);
+        const QPoint corner = drawn.find(QString::fromLatin1(head)).value().toPoint();
+        std::set<QRgb> colors;
+        for (int y = 0; y < 14; ++y)
+            for (int x = 20; x < 60; ++x) colors.insert(drawn.image.pixel(corner + QPoint(x, y)));
+        return colors.size();
+    };
+    const std::vector<double> values{0.5, -0.15, 0.09};
+    EXPECT_GT(ink(values, 300, "L0H0"), 3u);
+    EXPECT_GT(ink(values, 300, "L0H1"), 3u);
+    EXPECT_EQ(ink(values, 300, "L0H2"), 1u) << "below 0.1";
+}
+
+TEST(SweepFigure, ACellIsToldInWords) {
+    SweepResult r = result_of(Grid::z, {0.5});
+    r.answer_words = {"·are"};
+    r.wrong_words = {"·is"};
+    r.results[4].value = 0.5;
+    EXPECT_EQ(sweep_story(r, 4),
+              QStringLiteral("With z L1H1 taken from the corrupt run, the logit difference “·are” − “·is” goes "
+                             "from 2.00 to 0.500: 50.0 % of the way to −1.00."));
+    EXPECT_EQ(sweep_cell_name(r, r.cells[4]), QStringLiteral("L1H1"));
+    r.results[4].value = r.results[4].effect = kNaN;
+    EXPECT_TRUE(sweep_story(r, 4).isEmpty());
+    SweepResult many = result_of(Grid::resid_pre, {0.5}, 8);
+    many.results[5].value = 0.5;
+    const QString story = sweep_story(many, 5);
+    EXPECT_TRUE(story.contains(QStringLiteral("on average"))) << story.toStdString();
+    EXPECT_TRUE(story.endsWith(QStringLiteral("; over 8 pairs the effect's 95 % interval is −1.80 to −1.20.")))
+        << story.toStdString();
 }
 
 /// Positions at which the pairs have different tokens have their number, or their name.
@@ -142,7 +178,7 @@ TEST(SweepFigure, WhatIsNotAlignedIsHatchedAndSaysSo) {
     const Drawn drawn(std::move(r), 500);
     const QPointF gap = drawn.find("not aligned").value();
     std::set<QRgb> colors;
-    for (int dx = -6; dx <= 6; ++dx) colors.insert(drawn.image.pixel(gap.toPoint() + QPoint(dx, 0)));
+    for (int dx = 0; dx <= 12; ++dx) colors.insert(drawn.image.pixel(gap.toPoint() + QPoint(dx, 0)));
     EXPECT_GT(colors.size(), 1u) << "lines on the canvas";
     EXPECT_FALSE(colors.contains(signed_color(Theme::light(), 0.5).rgb()));
 }
@@ -153,7 +189,7 @@ TEST(SweepFigure, WhatIsNotComputedYetIsBlankAndSaysSo) {
     r.complete = false;
     const Drawn drawn(std::move(r), 500);
     const QPointF gap = drawn.find("not computed yet").value();
-    for (int dx = -6; dx <= 6; ++dx) EXPECT_EQ(drawn.at(gap + QPointF(dx, 0)).rgb(), Theme::light().canvas.rgb());
+    for (int dx = 0; dx <= 12; ++dx) EXPECT_EQ(drawn.at(gap + QPointF(dx, 0)).rgb(), Theme::light().canvas.rgb());
 }
 
 TEST(SweepFigure, ErrorsOfEstimatesHaveMapsOfTheirOwnOnOneScale) {

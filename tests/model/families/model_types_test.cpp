@@ -36,7 +36,8 @@ TEST(ModelTypes, EachOpensOrIsRefusedWithAReason) {
 }
 
 TEST(ModelTypes, TheReasonIsInTheMessage) {
-    for (const char* type : {"whisper", "mamba2", "longformer", "dinov3_convnext", "llama4", "glm4_moe", "t5gemma"}) {
+    for (const char* type :
+         {"whisper", "mamba", "big_bird", "dinov3_convnext", "llama4_vision_model", "glm4_moe_lite", "t5gemma"}) {
         const std::string message = config_failure("gpt2", [&](json& c) {
             c["architectures"] = {"SomeModel"};
             c["model_type"] = type;

@@ -70,6 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrapper{"qwen2", "llava_onevision", "LlavaOnevisionForConditionalGeneration", "qwen2", "model.language_model."},
         Wrapper{"mistral", "llava_next", "LlavaNextForConditionalGeneration", "mistral", "language_model.model."},
         Wrapper{"llama-mha", "idefics3", "Idefics3ForConditionalGeneration", "llama", "model.text_model."},
+        Wrapper{"llama4", "llama4", "Llama4ForConditionalGeneration", "llama4_text", "language_model.model."},
         Wrapper{"gemma", "paligemma", "PaliGemmaForConditionalGeneration", "gemma", "model.language_model."}),
     [](const auto& each) { return std::string(each.param.architecture); });
 

@@ -26,7 +26,7 @@ TEST_F(WindowTest, TheMosaicReadsItsHeadsAndTheirNumbers) {
     EXPECT_EQ(of(QStringLiteral("L0H0")).size(), 1);
     ASSERT_EQ(of(QStringLiteral("L4H5")).size(), 1) << names.join(u'\n').toStdString();
     const auto& table = *window.document().head_table();
-    const double value = (*table.find("induction"))(4, 5);
+    const double value = (*table.find("probe_induction"))(4, 5);
     EXPECT_TRUE(of(QStringLiteral("L4H5")).front().contains(QString::number(value, 'f', 2)))
         << of(QStringLiteral("L4H5"))[0].toStdString();
     QAccessibleInterface* interface = QAccessible::queryAccessibleInterface(&mosaic);

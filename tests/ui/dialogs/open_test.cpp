@@ -26,7 +26,8 @@ TEST_F(WindowTest, AttentionWithoutAModel) {
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         ASSERT_TRUE(show_view(spec.id));
         EXPECT_FALSE(window.error_panel().isVisible()) << spec.id << ": " << window.error_panel().message().toStdString();
-        const bool of_patterns = spec.id == "head" || spec.id == "matrix" || spec.id == "model" || spec.id == "reach";
+        const bool of_patterns =
+            spec.id == "head" || spec.id == "matrix" || spec.id == "model" || spec.id == "reach" || spec.id == "sparsity";
         EXPECT_EQ(window.active_pane().canvas().shown() != nullptr, of_patterns) << spec.id;
     }
     // A pair of tokens has its weight and nothing that needs the model.

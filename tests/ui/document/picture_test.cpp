@@ -36,13 +36,14 @@ TEST_F(PictureWindow, APictureStandsInPlaceOfTheText) {
     EXPECT_TRUE(window.tool_row().views().pill("picture").isVisible());
     EXPECT_EQ(view(), "picture");
     EXPECT_TRUE(canvas().hasFocus());
-    EXPECT_EQ(window.document().options().measure, "entropy");
     EXPECT_FALSE(window.document().trace());
     EXPECT_FALSE(window.error_panel().isVisible());
     ASSERT_TRUE(opened(shapes));
     EXPECT_EQ(window.prompt_bar().image_button().text(), QStringLiteral("shapes.png"));
     ASSERT_TRUE(canvas().shown());
     EXPECT_EQ(canvas().shown()->view(), "picture");
+    EXPECT_EQ(window.heads_panel().measure(), "entropy");
+    EXPECT_TRUE(window.heads_panel().measure_note().isHidden()) << "nobody has asked for another one";
     EXPECT_EQ(window.document().trace()->tokens(), 13);
     // A text and its views come back.
     open_model(QStringLiteral("novella-7m"));

@@ -87,6 +87,9 @@ TEST_F(WindowTest, AChosenHeadStaysWhenTheProbeArrives) {
 
 TEST_F(WindowTest, AMeasureThatTheTextLacksGivesWayToOneItHas) {
     HeadsPanel& panel = window.heads_panel();
+    EXPECT_EQ(panel.model().measures().front(), "probe_induction") << "what no text disturbs, until another one is chosen";
+    window.document().edit_options([](ViewOptions& o) { o.measure = "induction"; });
+    ASSERT_TRUE(settle());
     EXPECT_TRUE(panel.measure_note().isHidden());
     ASSERT_TRUE(retype(QStringLiteral("A fox ran.")));
     EXPECT_EQ(panel.model().measures().front(), "probe_induction");

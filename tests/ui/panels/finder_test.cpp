@@ -48,12 +48,15 @@ TEST_F(WindowTest, MeasuresAreChosenByKind) {
     const auto entries = menu.actions().size();
     std::size_t measures = 0;
     QAction* wanted = nullptr;
-    for (QAction* entry : menu.actions()) {
+    QAction* automatic = menu.actions().front();
+    EXPECT_TRUE(automatic->isChecked()) << "nobody has chosen one";
+    for (QAction* entry : menu.actions().mid(2)) {
         if (entry->isSeparator()) break;  // behind it: how colours are scaled
         ASSERT_TRUE(entry->menu()) << entry->text().toStdString() << " is in no group";
         measures += std::size_t(entry->menu()->actions().size());
         for (QAction* action : entry->menu()->actions()) {
-            EXPECT_EQ(action->isChecked(), action->text() == QStringLiteral("induction score")) << action->text().toStdString();
+            EXPECT_EQ(action->isChecked(), action->text() == QStringLiteral("induction on random tokens"))
+                << action->text().toStdString();
             if (action->text() == QStringLiteral("mean distance")) wanted = action;
         }
     }
@@ -63,6 +66,7 @@ TEST_F(WindowTest, MeasuresAreChosenByKind) {
     EXPECT_EQ(window.document().options().measure, "mean_distance");
     Q_EMIT menu.aboutToShow();  // made anew, not twice
     EXPECT_EQ(menu.actions().size(), entries);
+    EXPECT_FALSE(menu.actions().front()->isChecked());
     QAction* to_data = menu.actions().back();
     ASSERT_TRUE(to_data->isCheckable());
     EXPECT_FALSE(to_data->isChecked());

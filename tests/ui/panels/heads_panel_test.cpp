@@ -96,6 +96,7 @@ TEST_F(WindowTest, AStoppedProbeCanBeStartedFromTheMenuOfMeasures) {
 }
 
 TEST_F(WindowTest, ANoteOnTheMeasureGoesWithTheText) {
+    window.document().edit_options([](ViewOptions& o) { o.measure = "induction"; });
     ASSERT_TRUE(retype(QStringLiteral("No word twice")));
     ASSERT_TRUE(window.heads_panel().measure_note().isVisible());
     window.prompt_bar().text().clear();

@@ -40,11 +40,11 @@ TEST_F(SweepPage, AClickSelectsTheHeadAndOffersItsEdit) {
     EXPECT_GE(memory_in_use(MemoryUse::results), 48 * std::int64_t{sizeof(intervention::SweepCellResult)});
     press({.site = intervention::Site::z, .layer = 3, .head = 5});
     EXPECT_EQ(selected().focus, (HeadId{Layer(3), Head(5)}));
-    ASSERT_TRUE(page().edit_button().isEnabled());
-    page().edit_button().click();
+    ASSERT_TRUE(page().largest().edit_button().isEnabled());
+    page().largest().edit_button().click();
     ASSERT_EQ(window.document().edits().lines.size(), 1u);
     EXPECT_EQ(window.document().edits().lines.front().words, QStringLiteral("zero L3H5"));
-    EXPECT_TRUE(page().cell_words().text().contains(QStringLiteral("L3H5")));
+    EXPECT_TRUE(page().largest().story().text().contains(QStringLiteral("L3H5")));
     // The command names the answers that nobody has typed.
     EXPECT_TRUE(page().command().contains(QStringLiteral("--answer ")));
     EXPECT_TRUE(page().command().contains(QStringLiteral("--ablate zero")));
@@ -65,11 +65,11 @@ TEST_F(SweepPage, EveryEdgeOfWhatIsSelected) {
     EXPECT_EQ(selected().focus, (HeadId{Layer(2), Head(4)}));
     EXPECT_EQ(selected().pinned_queries, std::vector{Position(tokens - 1)});
     EXPECT_EQ(selected().pinned_keys, std::vector{Position(1)});
-    page().edit_button().click();
+    page().largest().edit_button().click();
     EXPECT_EQ(window.document().edits().lines.back().words, QStringLiteral("knockout L2H4 %1<-1").arg(tokens - 1));
     ASSERT_TRUE(retype(QStringLiteral("Another text")));
     page().choose_cell(0);
-    page().edit_button().click();
+    page().largest().edit_button().click();
     EXPECT_EQ(window.document().edits().lines.size(), 1u) << "it would edit other tokens";
     EXPECT_TRUE(QApplication::clipboard()->text().startsWith(QStringLiteral("knockout L2H4 ")));
 }
@@ -210,7 +210,7 @@ TEST_F(SweepPage, ASessionKeepsTheNumbers) {
     EXPECT_EQ(other.session().sweep_numbers, saved.sweep_numbers);
     EXPECT_FALSE(other.document().modified());
     again.choose_cell(0);
-    EXPECT_FALSE(again.cell_words().text().isEmpty());
+    EXPECT_FALSE(again.largest().story().text().isEmpty());
 
     // Those of another version are refused, with the reason, and stay in the session.
     Session strange = saved;
@@ -341,6 +341,7 @@ TEST_F(SweepPage, EveryFieldTravels) {
 
 /// What fields ask for alone is hidden elsewhere, and edits that a site does not have cannot be chosen.
 TEST_F(SweepPage, FieldsThatDoNotApplyAreNotAskedFor) {
+    form().more().click();
     form().edit().setCurrentIndex(0);
     form().line("noise").setText(QStringLiteral("who"));
     EXPECT_TRUE(form().count("noise-draws").isVisible());
@@ -472,7 +473,7 @@ TEST_F(SweepPage, OfAPictureIsTheEngines) {
     EXPECT_TRUE(form().clean().toPlainText().endsWith(QStringLiteral("shapes.png")));
     sweep_as_the_engine();
     press({.site = intervention::Site::z, .layer = 1, .head = 2});
-    page().edit_button().click();
+    page().largest().edit_button().click();
     ASSERT_EQ(window.document().edits().lines.size(), 1u);
     EXPECT_EQ(window.document().edits().lines.front().words, QStringLiteral("zero L1H2"));
     form().edit().setCurrentIndex(0);

@@ -205,6 +205,7 @@ QString why_no_edits(const Document& document) {
 
 std::vector<EditChoice> edit_choices(const Document& document, const figure::Hit& hit) {
     if (!why_no_edits(document).isEmpty()) return {};
+    if (model::has_implied_maps(document.trace()->config())) return {};  // marks are of weights that no softmax made
     return Choices(document, hit).all();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/panels/heads/head_list_model.h"
 
+#include "headlight/analyze/heads/model_probe.h"
 #include "headlight/figure/core/figure.h"
 #include "headlight/figure/core/fixed_text.h"
 #include "headlight/figure/pattern/pattern_views.h"
@@ -132,8 +133,12 @@ QVariant HeadListModel::headerData(int section, Qt::Orientation orientation, int
     if (section == 0) return name ? QStringLiteral("head") + mark : QVariant();
     const std::string& id = measures_[static_cast<std::size_t>(section - 1)];
     const analyze::MeasureInfo* measure = table_ ? info(id) : nullptr;
-    if (name) {  // attention between tokens is called by its title
-        const bool own = id.find(' ') == std::string::npos || !measure;
+    if (name) {
+        // A probe's is short as well: the measure's whole name stands above the mosaic.
+        const auto of_text = [&] { return id.substr(id.find('_') + 1); };
+        if (analyze::is_of_probe(id) && std::ranges::find(measures_, of_text()) == measures_.end())
+            return QString::fromStdString(of_text()).replace('_', ' ') + mark;
+        const bool own = id.find(' ') == std::string::npos || !measure;  // attention between tokens is called by its title
         return (own ? QString::fromStdString(id).replace('_', ' ') : QString::fromStdString(measure->title)) + mark;
     }
     if (role == Qt::ToolTipRole && measure) {

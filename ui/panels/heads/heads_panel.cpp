@@ -2,6 +2,7 @@
 #include "ui/panels/heads/heads_panel.h"
 
 #include "headlight/analyze/heads/head_table.h"
+#include "headlight/analyze/heads/model_probe.h"
 #include "headlight/figure/core/number_text.h"
 #include "headlight/figure/pattern/pattern_views.h"
 #include "ui/panels/heads/head_row_delegate.h"
@@ -28,7 +29,8 @@ namespace {
 const QString share_setting = QStringLiteral("heads/mosaic_share");
 constexpr double most_unasked = 0.6;  ///< of the height, until the user drags the line
 constexpr int least_part = 120;
-constexpr const char *difference_column = "B − A", *a_column = "in A";  ///< of the list of a difference; a title has a space
+constexpr const char *difference_column = "B − A", *a_column = "in A",
+                     *moved_column = "attention moved";  ///< of the list of a difference; a title has a space
 
 /// Of a measure of a corpus: that of the text's.
 std::string group_of(const std::string& id) {
@@ -247,24 +249,30 @@ bool HeadsPanel::may_come(const std::string& measure) const {
 
 bool HeadsPanel::is_coming(const std::string& measure) const { return may_come(measure) && document_.probe().pending(); }
 
-/// The chosen one; else, where this text has no values of it, one that it has: with no token that repeats, what the random
-/// tokens say of induction.
+/// The chosen one. Without a choice, or where this text has no values of it, what says most: how far attention moved between
+/// the runs that are compared; what random tokens say of induction, which no text can disturb; and the entropy of models that
+/// cannot be probed.
 std::string HeadsPanel::measure() const {
     const std::string& chosen = document_.options().measure;
     if (exists(chosen) || is_coming(chosen)) return chosen;
-    return chosen == "induction" && exists("probe_induction") ? "probe_induction" : "entropy";
+    if (chosen.empty() && document_.shown_side() == figure::Side::difference && exists(moved_measure)) return moved_measure;
+    const bool of_induction = chosen.empty() || chosen == "induction";
+    return of_induction && (exists("probe_induction") || is_coming("probe_induction")) ? "probe_induction" : "entropy";
 }
 
-/// "induction", "13 → ·John": attention between tokens is called by its title.
+/// "entropy", "13 → ·John", "induction on random tokens": attention between tokens and what a probe says by their titles.
 QString HeadsPanel::measure_name(const std::string& id) const {
+    if (id == moved_measure) return QString::fromUtf8(moved_column);
     const auto& measures = document_.finder().table()->measures;
     const auto at = std::ranges::find(measures, id, &analyze::MeasureInfo::id);
-    const bool titled = id.find(' ') != std::string::npos && at != measures.end();
-    return titled ? QString::fromStdString(at->title) : QString::fromStdString(id).replace(u'_', u' ');
+    const bool titled = id.find(' ') != std::string::npos || analyze::is_of_probe(id);
+    return at != measures.end() && titled ? QString::fromStdString(at->title) : QString::fromStdString(id).replace(u'_', u' ');
 }
 
 /// Empty: the chosen measure is shown.
 QString HeadsPanel::why_instead() const {
+    if (document_.trace() && model::has_implied_maps(document_.trace()->config()))
+        return QStringLiteral("Measures are of softmax attention, and this model has layers that update a state instead.");
     const std::string &chosen = document_.options().measure, shown = measure();
     const bool of_difference = document_.shown_side() == figure::Side::difference;
     const analyze::HeadTable& table = of_difference ? *document_.head_table() : *document_.shown_table();
@@ -273,7 +281,8 @@ QString HeadsPanel::why_instead() const {
             if (m.id == id) return QString::fromStdString(m.title);
         return QString::fromStdString(id);
     };
-    if (chosen == shown) return is_coming(chosen) ? QStringLiteral("The random-token probe is on its way.") : QString();
+    if (chosen.empty() || chosen == shown)
+        return is_coming(shown) ? QStringLiteral("The random-token probe is on its way.") : QString();
     const auto repeats = table.queries.find(chosen);
     if (analyze::is_of_corpus(chosen))
         return QStringLiteral("The corpus is %1: “%2” is shown.")
@@ -311,10 +320,11 @@ std::string HeadsPanel::tint() const {
     return by_expression_ && known ? asked.front() : measure();
 }
 
-/// The list of a difference: B - A of the measure, sorted by its size, beside A's.
-std::shared_ptr<const analyze::HeadTable> HeadsPanel::with_difference(const analyze::HeadTable& of_b_minus_a) const {
+/// The list of a difference: B - A of the measure, sorted by its size, beside A's where A has it.
+void HeadsPanel::show_differences(const analyze::HeadTable& of_b_minus_a) {
     auto table = std::make_shared<analyze::HeadTable>(*document_.finder().table());
     const std::string id = measure();
+    std::vector<std::string> columns;
     const auto copy = [&](const analyze::HeadTable& from, const char* title) {
         const auto at = std::ranges::find(from.measures, id, &analyze::MeasureInfo::id);
         if (at == from.measures.end()) return;
@@ -323,10 +333,11 @@ std::shared_ptr<const analyze::HeadTable> HeadsPanel::with_difference(const anal
         measure.id = measure.title = title;
         table->measures.push_back(std::move(measure));
         table->values.push_back(values);
+        columns.push_back(title);
     };
-    copy(of_b_minus_a, difference_column);
+    copy(of_b_minus_a, id == moved_measure ? moved_column : difference_column);
     copy(*document_.head_table(), a_column);
-    return table;
+    model_->show(table, columns, document_.finder().query());
 }
 
 /// Esc empties the field first; Ctrl+E belongs to the window, not to the field's end of line.
@@ -375,7 +386,7 @@ void HeadsPanel::refresh() {
     note_->setVisible(!note_->text().isEmpty());
     following_ = true;
     if (differences)
-        model_->show(with_difference(*differences), {difference_column, a_column}, found.query());
+        show_differences(*differences);
     else
         model_->show(table, columns(), found.query());
     following_ = false;
@@ -490,6 +501,16 @@ void HeadsPanel::fill_menu() {
             document_.ask_for_shown();  // also when it was chosen already, and its probe was stopped
         });
     };
+    QAction* automatic = menu->addAction(QStringLiteral("What says most of this run"));
+    automatic->setToolTip(
+        QStringLiteral("Of a comparison, how far attention moved; else induction on random tokens, or the entropy"));
+    automatic->setCheckable(true);
+    automatic->setChecked(document_.options().measure.empty());
+    connect(automatic, &QAction::triggered, this, [this] {
+        document_.edit_options([](ViewOptions& o) { o.measure.clear(); });
+        document_.ask_for_shown();
+    });
+    menu->addSeparator();
     for (const std::string& group : analyze::measure_groups()) {
         QMenu* into = menu->addMenu(QString::fromStdString(group));
         into->setToolTipsVisible(true);

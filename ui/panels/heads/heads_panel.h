@@ -26,6 +26,9 @@ public:
     FinderField& finder() { return *finder_; }
     QTableView& list() { return *list_; }
     QLabel& finder_message() { return *message_; }
+    /// What tints the mosaic when the finder asks for nothing, and how it is called.
+    std::string measure() const;
+    QString measure_name(const std::string& id) const;
     /// Why the mosaic shows another measure than the chosen one; hidden while it does not.
     QLabel& measure_note() { return *note_; }
     /// Which corpus is used beside the text, or why it is not; hidden while none was asked for.
@@ -52,15 +55,13 @@ private:
     void show_message();
     void show_mistake(const ErrorFacts&);
     void show_current();
-    std::string measure() const;
     bool exists(const std::string& measure) const;
     bool may_come(const std::string& measure) const;
     bool is_coming(const std::string& measure) const;
     QString why_instead() const;
     std::vector<std::string> columns() const;
     std::string tint() const;
-    QString measure_name(const std::string& id) const;
-    std::shared_ptr<const analyze::HeadTable> with_difference(const analyze::HeadTable& of_b_minus_a) const;
+    void show_differences(const analyze::HeadTable& of_b_minus_a);
     figure::Style style_for_mosaic() const;
 
     Document& document_;

@@ -304,7 +304,9 @@ void Inspector::refresh() {
                 [this, asked](const CancelToken& cancel, const Progress&) -> Jobs::Deliver {
                     std::function<void()> show = [] {};
                     // A saved trace has the weight of a pair, but not its terms.
-                    if (asked.query && asked.key && model::has_weights(*asked.trace->model()))
+                    if (model::has_implied_map(asked.trace->config(), asked.head.layer.value))
+                        show = [this] { show_implied(); };
+                    else if (asked.query && asked.key && model::has_weights(*asked.trace->model()))
                         show = [this, chains = chains_of(asked, cancel)] { show_chain(chains); };
                     else if (asked.query)
                         show = [this, keys = keys_of(asked)] { show_keys(keys); };

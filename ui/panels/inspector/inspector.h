@@ -119,6 +119,8 @@ private:
     void show_update(const Chains&);
     void show_promoted(const analyze::PairChain&, const QString& in);
     void show_keys(const std::vector<LooksAt>&);
+    /// Of a layer without softmax weights: that the figure has its implied ones.
+    void show_implied();
     void ask_writers();
     void show_writers(const Writers&);
     void add_side(const Writers&, bool of_query);

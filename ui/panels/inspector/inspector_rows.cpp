@@ -112,6 +112,16 @@ void Inspector::show_keys(const std::vector<LooksAt>& keys) {
     rows_->end();
 }
 
+void Inspector::show_implied() {
+    chains_ = {};
+    for (Section* section : {writers_section_, update_section_}) section->hide();
+    rows_->start(false);
+    rows_->add_note(
+        QStringLiteral("This layer updates a state and has no softmax. Its implied weights are in the head, matrix and "
+                       "model view: point at a cell for the number."));
+    rows_->end();
+}
+
 void Inspector::show_chain(const Chains& chains) {
     chains_ = chains;
     chain_shown_ = true;

@@ -13,7 +13,8 @@ namespace headlight::analyze {
 /// What the router of a layer with experts did with every token (Shazeer et al. 2017).
 struct ExpertUse {
     Layer layer;
-    Matrix weights;  ///< [token, expert] what the expert's output is multiplied with; exactly 0: not chosen, not computed
+    Matrix weights;  ///< [token, expert] what the expert's output (Llama 4: its input) is multiplied with; exactly 0: not chosen,
+                     ///< not computed
     Matrix logits;   ///< [token, expert] of the router
     Vector shared;   ///< [token] weight of the shared expert (Qwen2-MoE); empty: there is none, or it is always 1
 };

@@ -147,7 +147,7 @@ struct FocusShares {
     std::string title;       ///< "largest weight on itself"
     std::string definition;  ///< one sentence
     bool include_first_row = false;
-    std::int64_t queries = 0;  ///< how many were counted
+    std::int64_t queries = 0;  ///< how many were counted, in the layer that has most
     std::int64_t texts = 1;
     Eigen::MatrixXd values;  ///< [layer, head]
     /// [layer][rank]: heads by value, largest first (equal: lower head first; NaN last). Line r of the figure joins

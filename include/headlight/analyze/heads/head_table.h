@@ -59,6 +59,8 @@ struct HeadTableOptions {
 /// run kept no overview. `variability` needs several texts: NaN here. The measures of the random-token probe are filled where
 /// the model's probe is known (model_probe.h), else NaN.
 HeadTable head_table(const trace::Trace&, const HeadTableOptions& = {});
+/// The same with NaN everywhere: of a model whose layers have implied maps, which no measure is defined for.
+HeadTable unmeasured_heads(const model::ModelConfig&);
 
 /// Means over texts, each of weight one; a text in which a measure does not exist does not count in its mean.
 class HeadAverages {

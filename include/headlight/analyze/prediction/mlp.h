@@ -24,8 +24,8 @@ namespace headlight::analyze {
 /// One memory at one token.
 struct Memory {
     Neuron neuron;
-    std::int64_t expert = -1;      ///< the routed expert that it belongs to; -1: none
-    double weight = 1;             ///< what the layer's router (or the shared expert's gate) weighs it with
+    std::int64_t expert = -1;  ///< the routed expert that it belongs to; -1: none
+    double weight = 1;  ///< of the layer's router, or the shared expert's gate; 1 where experts weigh what they read (Llama 4)
     double coefficient = 0;        ///< m_i = weight act(x . k_i + b_i); gated: weight act(x . g_i) (x . u_i)
     double pre = 0;                ///< x . k_i + b_i; gated: the gate
     double up = 0;                 ///< gated: the linear branch; NaN in others

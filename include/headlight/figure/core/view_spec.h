@@ -71,6 +71,7 @@ struct ViewSpec {
     std::string id;     ///< "focus-3": on the command line, in sessions, in documentation
     std::string title;  ///< "Bias against position"
     Basis basis = Basis::model;
+    bool any_mixer = false;        ///< also of models with layers that have no softmax (model::has_implied_maps)
     bool across_texts = false;     ///< also of cross attention, whose queries are of another text than its keys
     bool of_layer = false;         ///< in the window one chosen head stands for its whole layer
     bool of_pictures = false;      ///< of models that read pictures alone, and what they show first

@@ -26,9 +26,16 @@ Provenance sweep_provenance(const model::Model&, const intervention::SweepReques
 /// their hash.
 intervention::SweepFacts sweep_facts(const model::Model&, const intervention::SweepRequest&, const std::string& dtype);
 
-/// "z  L3H5  ·Mary (4)": a cell in words, with its axes' names and tokens.
+/// "z  L3H5  ·Mary (4)": a cell in words, with its axes' names and tokens. The name lacks the site where there is but one.
 QString sweep_cell_words(const intervention::SweepResult&, const intervention::SweepCell&);
-/// "effect on the logit difference 3.15, normalised 0.737": both scales by name.
-QString sweep_effect_words(const intervention::SweepResult&, const intervention::SweepCellResult&);
+QString sweep_cell_name(const intervention::SweepResult&, const intervention::SweepCell&);
+/// "With z L26H0 taken from the clean run, the logit difference “·are” − “·is” goes from −4.79 to 1.85: 81.0 % of the
+/// way to 3.41."
+/// Empty: the cell has no number yet, or no position in common.
+QString sweep_story(const intervention::SweepResult&, std::size_t cell);
+/// "logit difference “·are” − “·is”": without the answers where pairs have different ones.
+QString sweep_metric_words(const intervention::SweepResult&);
+/// Three significant digits with a true minus sign.
+QString sweep_number(double);
 
 }  // namespace headlight::figure

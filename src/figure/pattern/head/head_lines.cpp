@@ -12,15 +12,20 @@ namespace headlight::figure {
 bool is_legal(const Mask& mask, const analyze::AxisItem& query, const analyze::AxisItem& key) {
     const std::int64_t last_query = query.first.value + query.count - 1, last_key = key.first.value + key.count - 1;
     if (mask.causal && key.first.value > last_query) return false;
-    return mask.window <= 0 || (query.first.value - last_key < mask.window && key.first.value - last_query < mask.window);
+    if (mask.window < 0)
+        return key.first.value / -mask.window <= last_query / -mask.window &&
+               last_key / -mask.window >= query.first.value / -mask.window;
+    return mask.window == 0 || (query.first.value - last_key < mask.window && key.first.value - last_query < mask.window);
 }
 
 QString mask_note(bool causal, const std::vector<std::int64_t>& windows) {
     const auto [least, most] = std::ranges::minmax_element(windows);
-    const bool any = !windows.empty() && *most > 0;
+    const bool any = !windows.empty() && (*most > 0 || *least < 0);
     if (!any) return causal ? QStringLiteral("blank: later tokens, masked") : QString();
-    const QString outside = *least == *most ? QStringLiteral("outside the window of %1 tokens").arg(draw::count_text(*most))
-                                            : QStringLiteral("outside the layer's window");
+    const QString outside = *least != *most ? (*least < 0 ? QStringLiteral("outside the query's chunk")
+                                                          : QStringLiteral("outside the layer's window"))
+                            : *most > 0     ? QStringLiteral("outside the window of %1 tokens").arg(draw::count_text(*most))
+                                        : QStringLiteral("outside the query's chunk of %1 tokens").arg(draw::count_text(-*most));
     return causal ? QStringLiteral("blank: masked (later tokens, and those %1)").arg(outside)
                   : QStringLiteral("blank: masked (%1)").arg(outside);
 }
@@ -63,13 +68,16 @@ HeadLines head_lines(const std::vector<analyze::Matrix>& weights, const std::vec
     HeadLines out;
     out.pairs = legal_pairs(axes, causal) * std::ssize(active);
     const auto queries = static_cast<Eigen::Index>(axes.queries.size());
+    // Weights beyond 1, of a signed scale, are brought below it before they go through the transfer function.
+    const float before = share > 0 ? std::min(share, 1.0F) : 1.0F;
+    if (share > 0) share /= before;
     if (share <= 0) share = 1.0F / static_cast<float>(active.size());
     out.query_begin.reserve(axes.queries.size() + 1);
     for (Eigen::Index i = 0; i < queries; ++i) {
         cancel.throw_if_cancelled();
         out.query_begin.push_back(out.lines.size());
         for (const std::int32_t head : active) {
-            const Eigen::VectorXf row = weights[static_cast<std::size_t>(head)].row(i);
+            const Eigen::VectorXf row = before * weights[static_cast<std::size_t>(head)].row(i);
             const Eigen::VectorXf strength = apply(transfer, row);
             for (Eigen::Index j = 0; j < strength.size(); ++j)
                 if (const float opacity = std::min(1.0F, strength[j] * share); opacity >= least_opacity)

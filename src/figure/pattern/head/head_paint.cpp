@@ -125,14 +125,16 @@ void HeadFigure::paint_legend(const Frame& f) const {
     const QFont font = ui_font(12);
     const bool sole = f.sole_head();
     const QString amount = draw::amount_name(f.drawn.transfer);
-    QString what = data_.difference ? QStringLiteral("B − A of the weight")
+    QString what = data_.difference ? data_.signed_name
                    : sole           ? QStringLiteral("one line a pair, opacity = %1").arg(amount)
                           : QStringLiteral("one line a pair and head, opacity = %1 / %2").arg(amount).arg(f.drawn.active.size());
     constexpr double bar_width = 120, room_of_ends = 62;  // before and after the bar
     if (HeadLayout::margin + draw::text_width(what, font) + bar_width + room_of_ends > layout_.size.width() - HeadLayout::margin)
         what = what.sliced(what.indexOf(u',') + 1).trimmed();  // what the opacity is; the lines speak for themselves
     draw::text(p, {HeadLayout::margin, y}, what, font, f.theme().muted);
-    const double bar_x = HeadLayout::margin + draw::text_width(what, font) + (data_.difference ? 50 : 38);
+    const double bar_x =
+        HeadLayout::margin + draw::text_width(what, font) +
+        (data_.difference ? draw::text_width(QStringLiteral("−") + draw::number_text(data_.limit, 2), font) + 16 : 38);
     const QRectF bar(bar_x, y - 9, bar_width, 10);
     const auto end_of_bar = [&] {
         if (data_.difference) {

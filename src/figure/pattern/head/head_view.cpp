@@ -99,16 +99,17 @@ Sharpening HeadFigure::sharpening() {
 
 std::vector<Eigen::VectorXf> HeadFigure::strengths(bool on_keys, std::int64_t row, Rows queries) const {
     std::vector<Eigen::VectorXf> all;
+    const float before = data_.difference ? std::min(1.0F, static_cast<float>(1 / data_.limit)) : 1.0F;  // as in the lines
     for (const std::int32_t head : drawn_->active) {
         const auto& map = data_.weights[static_cast<std::size_t>(head)];
         if (on_keys) {
-            all.push_back(apply(drawn_->transfer, Eigen::VectorXf(map.row(row))));
+            all.push_back(apply(drawn_->transfer, Eigen::VectorXf(before * map.row(row))));
             continue;
         }
         // Some transfer functions look at the whole row of a query, so a column alone does not say its strengths.
         Eigen::VectorXf& column = all.emplace_back(Eigen::VectorXf::Zero(map.rows()));
         for (std::int64_t i = queries.first; i < queries.last; ++i)
-            column[i] = apply(drawn_->transfer, Eigen::VectorXf(map.row(i)))[row];
+            column[i] = apply(drawn_->transfer, Eigen::VectorXf(before * map.row(i)))[row];
     }
     return all;
 }
@@ -146,7 +147,7 @@ std::optional<HeadId> HeadFigure::head_of(std::int32_t map) const {
 }
 
 QString HeadFigure::name_of(std::int32_t map) const {
-    if (data_.difference) return map == 0 ? QStringLiteral("more in B") : QStringLiteral("less in B");
+    if (data_.difference) return map == 0 ? data_.plus : data_.minus;
     if (is_together()) return data_.together;
     return head_name({data_.layer, data_.heads[static_cast<std::size_t>(map)]});
 }
@@ -208,6 +209,7 @@ QString HeadFigure::description() const {
                    "Bahdanau et al., “Neural Machine Translation by Jointly Learning to Align and Translate”, 2015; Vig, “A "
                    "Multiscale Visualization of Attention in the Transformer Model”, 2019.")
             .arg(data_.weight_name);
+    if (data_.difference && !data_.signed_description.isEmpty()) return data_.signed_description;
     if (data_.difference)
         return QStringLiteral(
             "Each line joins a query (left) with a key (right) whose weight is another in B than in A, in the mean of the heads that "

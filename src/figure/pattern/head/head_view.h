@@ -25,6 +25,9 @@ struct HeadViewData {
     /// and at full strength from `limit` on. `together` names them.
     bool difference = false;
     double limit = 1;
+    /// What the two maps are called, what the scale is of, and what the figure shows, where they are not those of two runs.
+    QString plus = QStringLiteral("more in B"), minus = QStringLiteral("less in B");
+    QString signed_name = QStringLiteral("B − A of the weight"), signed_description = {};
     std::int64_t differences = 0;                            ///< pairs that both runs have
     QString layer_label;                                     ///< what sets the layer apart where layers differ: "local 512"
     QString attention;                                       ///< which one of an encoder-decoder model

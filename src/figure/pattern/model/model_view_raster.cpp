@@ -41,7 +41,7 @@ const analyze::AxisItem& last_item(const std::vector<analyze::AxisItem>& items, 
 std::vector<std::int64_t> legal_columns(const analyze::PatternAxes& axes, const Mask& mask, std::int64_t rows,
                                         std::int64_t columns) {
     std::vector<std::int64_t> legal(static_cast<std::size_t>(rows), columns);
-    if (!mask.causal && mask.window <= 0) return legal;
+    if (!mask.causal && mask.window == 0) return legal;
     std::int64_t column = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
         const analyze::AxisItem& query = last_item(axes.queries, r, rows);
@@ -54,7 +54,7 @@ std::vector<std::int64_t> legal_columns(const analyze::PatternAxes& axes, const 
 
 std::vector<std::int64_t> first_columns(const analyze::PatternAxes& axes, std::int64_t window, std::int64_t rows,
                                         std::int64_t columns) {
-    if (window <= 0) return {};
+    if (window == 0) return {};
     std::vector<std::int64_t> first(static_cast<std::size_t>(rows));
     std::int64_t column = 0;
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -63,7 +63,9 @@ std::vector<std::int64_t> first_columns(const analyze::PatternAxes& axes, std::i
             const analyze::AxisItem& key = last_item(axes.keys, c, columns);
             return key.first.value + key.count - 1;
         };
-        while (column < columns && query - last_key(column) >= window) ++column;
+        // Of a chunk: the keys before the one that the query is in.
+        const std::int64_t earliest = window > 0 ? query - window + 1 : query / -window * -window;
+        while (column < columns && last_key(column) < earliest) ++column;
         first[static_cast<std::size_t>(r)] = column;
     }
     return first;

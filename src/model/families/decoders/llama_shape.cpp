@@ -58,7 +58,7 @@ void add_attention(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) 
     }
     if (rows.o_bias)
         map.rows.push_back({.slot = Slot::o_bias, .names = {at + "o_proj.bias"}, .shape = {d}, .times = c.residual_scale});
-    if (c.qk_norm == QkNorm::none) return;
+    if (c.qk_norm == QkNorm::none || !c.qk_norm_gain) return;
     const auto shape = [&](std::int64_t heads) -> std::vector<std::int64_t> {
         if (c.qk_norm == QkNorm::each_head) return {heads, c.d_head};
         return {c.qk_norm == QkNorm::whole ? heads * c.d_head : c.d_head};
@@ -80,7 +80,7 @@ void add_mlp(WeightMap& map, const ModelConfig& c, const LlamaRows& rows) {
     if (c.experts.count > 0 && dense.empty()) return;
     const std::size_t before = map.rows.size();
     const std::int64_t d = c.d_model, m = c.experts.count > 0 ? c.experts.dense_width : c.d_mlp;
-    const std::string at = "layers.#.mlp.";
+    const std::string at = "layers.#." + std::string(rows.mlp);
     const std::string in = at + std::string(rows.mlp_in), up = at + std::string(rows.mlp_up),
                       out = at + std::string(rows.mlp_out);
     if (rows.fused || rows.fused_mlp) {

@@ -35,6 +35,7 @@ struct LlamaRows {
     bool head_bias = false;  ///< of the unembedding
     std::string_view ln1 = "input_layernorm", ln1_post = {}, ln2 = "post_attention_layernorm", ln2_post = {};
     std::string_view q_norm = "q_norm", k_norm = "k_norm";
+    std::string_view mlp = "mlp.";
     std::string_view mlp_in = "gate_proj", mlp_up = "up_proj", mlp_out = "down_proj";  ///< without a gate: mlp_in and mlp_out
 };
 /// Rows for all parts that the configuration enables.

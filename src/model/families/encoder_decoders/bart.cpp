@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// BART, mBART, Marian, Pegasus and M2M-100 (NLLB), encoder and decoder. BART: post-norm and a norm after the embedding; Marian:
-// without the latter, with sinusoidal positions; mBART: pre-norm and a final norm; Pegasus and M2M-100: as mBART with sinusoidal
-// positions, those of M2M-100 counted from the padding id on.
+// BART, mBART, Marian, Pegasus, M2M-100 (NLLB) and LED, encoder and decoder. BART: post-norm and a norm after the embedding;
+// Marian: without the latter, with sinusoidal positions; mBART: pre-norm and a final norm; Pegasus and M2M-100: as mBART with
+// sinusoidal positions, those of M2M-100 counted from the padding id on; LED (Beltagy et al. 2020): BART whose encoder has
+// windows and whose stacks have as many positions each as they need, without global tokens.
+#include "model/families/encoders/encoder_shape.h"
 #include "model/families/registry.h"
 #include "model/families/rows.h"
 #include "model/load/config_reader.h"
@@ -11,7 +13,7 @@
 namespace headlight::model {
 namespace bart {
 
-enum class Kin { bart, mbart, marian, pegasus, m2m };
+enum class Kin { bart, mbart, marian, pegasus, m2m, led };
 
 std::int64_t token_id(const ConfigReader& json, std::string_view field, std::int64_t fallback) {
     return static_cast<std::int64_t>(json.signed_number({field}, static_cast<double>(fallback)));
@@ -26,10 +28,14 @@ ModelConfig stack_config(const ConfigReader& json, Kin kin, bool decoder) {
                {decoder ? "decoder_attention_heads" : "encoder_attention_heads"});
     c.d_mlp = json.size({decoder ? "decoder_ffn_dim" : "encoder_ffn_dim"}, kMaxWidth);
     c.vocab_size = json.size({"vocab_size"}, kMaxVocab);
-    c.context_length = json.size({"max_position_embeddings"}, kMaxWidth);
+    if (kin == Kin::led)
+        c.context_length = json.size({decoder ? "max_decoder_position_embeddings" : "max_encoder_position_embeddings"},
+                                     kMaxContext, decoder ? 1024 : 16384);
+    else
+        c.context_length = json.size({"max_position_embeddings"}, kMaxWidth);
     c.causal = decoder;
-    c.post_norm = kin == Kin::bart || kin == Kin::marian;
-    c.embed_norm = kin == Kin::bart || kin == Kin::mbart;
+    c.post_norm = kin == Kin::bart || kin == Kin::marian || kin == Kin::led;
+    c.embed_norm = kin == Kin::bart || kin == Kin::mbart || kin == Kin::led;
     c.final_norm = !c.post_norm;
     c.query_bias = true;
     c.has_unembedding = decoder && generates(json.architecture());
@@ -38,7 +44,8 @@ ModelConfig stack_config(const ConfigReader& json, Kin kin, bool decoder) {
     if (json.flag("scale_embedding", kin == Kin::m2m)) c.embed_scale = std::sqrt(static_cast<double>(c.d_model));
     c.positions = Positions::learned;
     c.sinusoidal = kin == Kin::marian || kin == Kin::pegasus || kin == Kin::m2m;
-    c.position_offset = c.sinusoidal ? 0 : 2;
+    c.position_offset = c.sinusoidal || kin == Kin::led ? 0 : 2;
+    if (kin == Kin::led && !decoder) read_attention_windows(json, c);
     if (kin == Kin::m2m) {
         c.sines_to_end = true;
         c.position_pad_id = token_id(json, "pad_token_id", 1);
@@ -62,7 +69,7 @@ WeightMap weight_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model, inner = c.n_heads * c.d_head;
     const bool decoder = c.stack == Stack::decoder;
     const std::string stack = decoder ? "decoder." : "encoder.", layer = stack + "layers.#.";
-    WeightMap map{.prefixes = {"model.", ""}, .ignored = {"*coder.embed_tokens.weight", "*coder.version"}};
+    WeightMap map{.prefixes = {"model.", "led.", ""}, .ignored = {"*coder.embed_tokens.weight", "*coder.version"}};
     map.rows.push_back({Slot::embed, embedding_names(decoder), {c.vocab_size, d}});
     const bool may_hold_sines = c.sinusoidal && !c.post_norm && !c.sines_to_end;  // Pegasus
     if (c.sinusoidal && !may_hold_sines)
@@ -73,14 +80,20 @@ WeightMap weight_map(const ModelConfig& c) {
                             .shape = {c.context_length + c.position_offset, d},
                             .optional = may_hold_sines});
     if (c.embed_norm) add_norm(map, Slot::embed_norm_gain, stack + "layernorm_embedding", d);
-    add_layers(map, c,
-               {.at = layer,
-                .ln1 = "self_attn_layer_norm",
-                .ln2 = "final_layer_norm",
-                .qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
-                .o = "self_attn.out_proj",
-                .mlp_in = "fc1",
-                .mlp_out = "fc2"});
+    LayerNames names{.at = layer,
+                     .ln1 = "self_attn_layer_norm",
+                     .ln2 = "final_layer_norm",
+                     .qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
+                     .o = "self_attn.out_proj",
+                     .mlp_in = "fc1",
+                     .mlp_out = "fc2"};
+    if (!c.windows.empty()) {
+        const std::string inside = "self_attn.longformer_self_attn.";
+        names.qkv = {inside + "query", inside + "key", inside + "value"};
+        names.o = "self_attn.output";
+        map.ignored.push_back("*_global.*");  // of tokens that attend globally, of which there are none
+    }
+    add_layers(map, c, names);
     if (decoder) {
         add_linear(map, Slot::cross_q_weight, layer + "encoder_attn.q_proj", inner, d);
         add_linear(map, Slot::cross_k_weight, layer + "encoder_attn.k_proj", inner, d);
@@ -115,6 +128,7 @@ constexpr std::string_view kBartArchitectures[] = {"BartForConditionalGeneration
 constexpr std::string_view kMbartArchitectures[] = {"MBartForConditionalGeneration"};
 constexpr std::string_view kMarianArchitectures[] = {"MarianMTModel"};
 constexpr std::string_view kPegasusArchitectures[] = {"PegasusForConditionalGeneration"};
+constexpr std::string_view kLedArchitectures[] = {"LEDForConditionalGeneration"};
 constexpr std::string_view kM2mArchitectures[] = {"M2M100ForConditionalGeneration"};
 
 }  // namespace bart
@@ -154,5 +168,13 @@ const Family kM2m100 = {"m2m_100",
                         bart::weight_map,
                         bart::spec,
                         bart::config<bart::Kin::m2m, false>};
+
+const Family kLed = {"led",
+                     bart::kLedArchitectures,
+                     "led",
+                     bart::config<bart::Kin::led, true>,
+                     bart::weight_map,
+                     bart::spec,
+                     bart::config<bart::Kin::led, false>};
 
 }  // namespace headlight::model

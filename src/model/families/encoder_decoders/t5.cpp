@@ -83,7 +83,7 @@ ModelConfig encoder_config(const ConfigReader& json) {
     return c;
 }
 
-ModelConfig encoder_of_umt5(const ConfigReader& json) { return with_own_tables(encoder_config(json)); }
+ModelConfig encoder_of_umt5(const ConfigReader& json) { return with_own_tables(t5::encoder_config(json)); }
 
 WeightMap weight_map(const ModelConfig& c) {
     const std::int64_t d = c.d_model, m = c.d_mlp, inner = c.n_heads * c.d_head;

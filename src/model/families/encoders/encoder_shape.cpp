@@ -51,6 +51,18 @@ ModelConfig bert_config(const ConfigReader& json, const std::string& activation)
     return c;
 }
 
+void read_attention_windows(const ConfigReader& json, ModelConfig& c) {
+    const char* const field = "attention_window";
+    std::vector<std::int64_t> windows =
+        json.raw(field).is_array() ? json.integers(field, c.n_layers) : std::vector<std::int64_t>();
+    if (windows.empty()) windows.assign(static_cast<std::size_t>(c.n_layers), json.size({field}, kMaxContext, 512));
+    for (const std::int64_t window : windows) {
+        if (window < 2 || window > kMaxContext || window % 2 != 0)
+            json.wrong(field, "even numbers from 2 to " + std::to_string(kMaxContext), std::to_string(window));
+        c.windows.push_back(window / 2 + 1);
+    }
+}
+
 void add_bert_embeddings(WeightMap& map, const ModelConfig& c, const std::string& norm) {
     const std::string at = "embeddings.";
     const std::int64_t e = embedding_width(c);

@@ -18,6 +18,10 @@ ModelConfig encoder_config(const ConfigReader&);
 /// (and query).
 ModelConfig bert_config(const ConfigReader&, const std::string& activation = "gelu");
 
+/// "attention_window" of Longformer and LED, one for all layers or a list: half of it to either side, and the token itself. The
+/// reference pads a text to a multiple of the widest, and no token attends to the padding.
+void read_attention_windows(const ConfigReader&, ModelConfig&);
+
 /// "embeddings.word_embeddings", with the positions and token types that the configuration has, then `norm`.
 void add_bert_embeddings(WeightMap&, const ModelConfig&, const std::string& norm = "embeddings.LayerNorm");
 /// "encoder.layer.#.attention.self.query", …

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // RoBERTa, XLM-R, CamemBERT and data2vec (text): BERT whose positions start after the padding id. DistilBERT: BERT without token
-// types. ELECTRA: BERT with narrower embeddings.
+// types. ELECTRA: BERT with narrower embeddings. Longformer (Beltagy et al. 2020): RoBERTa with a window in each layer; its
+// dilation is in no code of transformers.
 #include "model/families/encoders/encoder_shape.h"
 #include "model/families/registry.h"
 #include "model/load/config_reader.h"
@@ -18,8 +19,26 @@ ModelConfig parse_roberta(const ConfigReader& json) {
     return c;
 }
 
+ModelConfig parse_longformer(const ConfigReader& json) {
+    // Their classes attend globally from [CLS] or the question, with projections of their own.
+    const std::string architecture = json.architecture();
+    for (const std::string_view ending : {"ForSequenceClassification", "ForQuestionAnswering", "ForMultipleChoice"})
+        if (architecture.ends_with(ending))
+            json.unsupported("architectures",
+                             "LongformerModel, LongformerForMaskedLM or LongformerForTokenClassification: this "
+                             "class attends globally from some tokens, which is not computed");
+    ModelConfig c = parse_roberta(json);
+    c.mlm_activation = Activation::gelu;
+    read_attention_windows(json, c);
+    return c;
+}
+
 WeightMap roberta_map(const ModelConfig& c) {
-    WeightMap map{.prefixes = {"roberta.", "data2vec_text.", ""}, .ignored = {"*embeddings.position_ids", "*pooler.dense.*"}};
+    WeightMap map{.prefixes = {"roberta.", "data2vec_text.", "longformer.", ""},
+                  .ignored = {"*embeddings.position_ids", "*pooler.dense.*"}};
+    // Projections of tokens that attend globally; there are none where no class chooses them.
+    for (const char* const part : {"query", "key", "value"})
+        if (c.family == "longformer") map.ignored.push_back("*attention.self." + std::string(part) + "_global.*");
     add_bert_embeddings(map, c);
     add_layers(map, c, bert_layer());
     add_masked_word_head(
@@ -82,6 +101,7 @@ constexpr std::string_view kRobertaNames[] = {"RobertaModel",          "RobertaF
                                               "XLMRobertaForMaskedLM", "CamembertModel",         "CamembertForMaskedLM",
                                               "Data2VecTextModel",     "Data2VecTextForMaskedLM"};
 constexpr std::string_view kRobertaTypes[] = {"xlm-roberta", "camembert", "data2vec-text"};
+constexpr std::string_view kLongformerNames[] = {"LongformerModel", "LongformerForMaskedLM"};
 constexpr std::string_view kElectraNames[] = {"ElectraModel", "ElectraForMaskedLM", "ElectraForPreTraining"};
 constexpr std::string_view kDistilbertNames[] = {"DistilBertModel", "DistilBertForMaskedLM"};
 
@@ -96,6 +116,8 @@ const Family kRoberta = {
     .spec = encoder_spec,
     .other_types = roberta::kRobertaTypes,
 };
+const Family kLongformer = {
+    "longformer", roberta::kLongformerNames, "longformer", roberta::parse_longformer, roberta::roberta_map, encoder_spec};
 const Family kElectra = {"electra",   roberta::kElectraNames, "electra", roberta::parse_electra, roberta::electra_map,
                          encoder_spec};
 const Family kDistilbert = {

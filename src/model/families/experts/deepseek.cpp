@@ -11,17 +11,11 @@
 namespace headlight::model {
 namespace deepseek {
 
-/// Differences between the two versions.
-struct Version {
-    std::int64_t dense_layers, shared, group_best;
-    bool sigmoid;
-    double scale;
-};
-constexpr Version kV2{.dense_layers = 0, .shared = 2, .group_best = 1, .sigmoid = false, .scale = 1.0};
-constexpr Version kV3{.dense_layers = 3, .shared = 1, .group_best = 2, .sigmoid = true, .scale = 2.5};
+constexpr GroupedExperts kV2{.dense_layers = 0, .shared = 2, .sigmoid = false, .scale = 1.0, .groups = 1, .groups_chosen = 1};
+constexpr GroupedExperts kV3{.dense_layers = 3, .shared = 1, .sigmoid = true, .scale = 2.5, .groups = 8, .groups_chosen = 4};
 
 /// Fields that only the authors' code or only transformers reads, where that changes the computation.
-void refuse_variants(const ConfigReader& json, const Version& version) {
+void refuse_variants(const ConfigReader& json, const GroupedExperts& version) {
     json.require_flag("attention_bias", false, false);
     json.require_flag("mlp_bias", false, false);
     if (json.size({"moe_layer_freq"}, kMaxLayers, 1) != 1) json.unsupported("moe_layer_freq", "1");
@@ -29,48 +23,6 @@ void refuse_variants(const ConfigReader& json, const Version& version) {
     if (json.text({"scoring_func"}, scoring) != scoring) json.unsupported("scoring_func", "\"" + scoring + "\"");
     // transformers ignores V2's field, the authors' code follows it; no released model sets it.
     if (!version.sigmoid) json.require_flag("norm_topk_prob", false, false);
-}
-
-/// Groups that a token's experts come from; `group_best` as in Experts.
-void read_groups(const ConfigReader& json, const Version& version, Experts& e) {
-    e.groups = json.size({"n_group"}, kMaxExperts, version.sigmoid ? 8 : 1);
-    e.groups_chosen = json.size({"topk_group"}, kMaxExperts, version.sigmoid ? 4 : 1);
-    e.group_best = version.group_best;
-    if (e.count % e.groups != 0)
-        json.wrong("n_group", "a divisor of n_routed_experts, " + std::to_string(e.count), std::to_string(e.groups));
-    const std::int64_t each = e.count / e.groups;
-    if (e.groups_chosen > e.groups)
-        json.wrong("topk_group", "at most n_group, " + std::to_string(e.groups), std::to_string(e.groups_chosen));
-    if (each < e.group_best)
-        json.wrong("n_group", "groups of at least " + std::to_string(e.group_best) + " experts", std::to_string(e.groups));
-    if (e.groups_chosen * each < e.chosen)
-        json.wrong("num_experts_per_tok",
-                   "at most the " + std::to_string(e.groups_chosen * each) + " experts of topk_group groups",
-                   std::to_string(e.chosen));
-}
-
-void read_experts(const ConfigReader& json, const Version& version, ModelConfig& c) {
-    Experts& e = c.experts;
-    e.count = json.size({"n_routed_experts", "num_experts", "num_local_experts"}, kMaxExperts);
-    e.chosen = json.size({"num_experts_per_tok"}, kMaxExperts);
-    e.width = json.size({"moe_intermediate_size"}, kMaxWidth);
-    e.shared_width = e.width * json.size({"n_shared_experts"}, kMaxExperts, version.shared);
-    e.dense_width = c.d_mlp;
-    e.sigmoid = e.correction = version.sigmoid;
-    e.wide_router = e.wide_weights = true;
-    e.normalized = version.sigmoid && json.flag("norm_topk_prob", true);
-    e.scale = json.number({"routed_scaling_factor"}, version.scale);
-    const double dense = json.signed_number({"first_k_dense_replace"}, static_cast<double>(version.dense_layers));
-    for (std::int64_t l = 0; l < c.n_layers; ++l) e.layers.push_back(static_cast<double>(l) >= dense);
-    if (!e.layers.back())
-        json.wrong("first_k_dense_replace", "fewer than num_hidden_layers, " + std::to_string(c.n_layers),
-                   std::to_string(std::llround(dense)));
-    finish_experts(json, c, "num_experts_per_tok", "n_routed_experts");
-    const std::string method = json.text({"topk_method"}, version.sigmoid ? "noaux_tc" : "greedy");
-    if (version.sigmoid ? method == "noaux_tc" : method == "group_limited_greedy")
-        read_groups(json, version, e);
-    else if (version.sigmoid || method != "greedy")
-        json.unsupported("topk_method", version.sigmoid ? "\"noaux_tc\"" : "\"greedy\" or \"group_limited_greedy\"");
 }
 
 /// 1/sqrt(d_head), larger if the rotation is stretched: YaRN's temperature scales the whole score.
@@ -85,7 +37,7 @@ double scale_of_scores(const ConfigReader& json, const ModelConfig& c) {
     return scale * stretched * stretched;
 }
 
-ModelConfig parse(const ConfigReader& json, const Version& version) {
+ModelConfig parse(const ConfigReader& json, const GroupedExperts& version) {
     refuse_variants(json, version);
     ModelConfig c;
     c.n_layers = json.size({"num_hidden_layers"}, kMaxLayers);
@@ -115,7 +67,7 @@ ModelConfig parse(const ConfigReader& json, const Version& version) {
     read_rope(json, c);
     c.d_head += c.latent.content;
     c.score_scale = scale_of_scores(json, c);
-    read_experts(json, version, c);
+    read_grouped_experts(json, c, version);
     return c;
 }
 
@@ -142,12 +94,7 @@ WeightMap weight_map(const ModelConfig& c) {
     add_norm(map, Slot::latent_gain, at + "kv_a_layernorm", l.rank, false);
     add_linear(map, Slot::kv_up_weight, at + "kv_b_proj", c.n_heads * (l.content + c.d_value), l.rank, false);
     add_linear(map, Slot::o_weight, at + "o_proj", d, c.n_heads * c.d_value, false);
-    ExpertNames names = kExpertNames;
-    names.shared = "mlp.shared_experts.";
-    names.correction = "mlp.gate.e_score_correction_bias";
-    add_expert_rows(map, c, names);
-    // Layers for multi-token prediction follow the last one.
-    map.ignored.push_back("*layers." + std::to_string(c.n_layers) + ".*");
+    add_grouped_experts(map, c);
     return map;
 }
 
