@@ -20,16 +20,35 @@ target_include_directories(headlight_onednn SYSTEM INTERFACE ${CMAKE_BINARY_DIR}
 find_package(Qt6 6.4 REQUIRED COMPONENTS Core Gui Network Widgets Svg Test)
 set(QT_NO_CREATE_VERSIONLESS_TARGETS ON)
 
-# LibTorch: Debian's by default, another one with -DTorch_DIR=<libtorch>/share/cmake/Torch.
-# LibTorch's own config looks in the system's folders first, which would mix two versions: pin the one asked for.
-if(Torch_DIR)
-  cmake_path(SET torch_prefix NORMALIZE "${Torch_DIR}/../../..")
-  if(EXISTS ${torch_prefix}/share/cmake/Caffe2)
-    set(Caffe2_DIR ${torch_prefix}/share/cmake/Caffe2 CACHE PATH "" FORCE)
-    list(PREPEND CMAKE_LIBRARY_PATH ${torch_prefix}/lib)
+# LibTorch: Debian's by default; with -DHEADLIGHT_TORCH_DIR=<folder> the one in an archive or a Python package (…/site-packages/torch);
+# or another one with a CMake config, -DTorch_DIR=<libtorch>/share/cmake/Torch.
+set(HEADLIGHT_TORCH_DIR "" CACHE PATH "Folder of a LibTorch, with lib/ and include/, to use in place of the system's")
+if(HEADLIGHT_TORCH_DIR)
+  # The config of a LibTorch with CUDA asks for CUDA's compiler and headers, of which nothing here makes use.
+  find_library(HEADLIGHT_TORCH_CPU torch_cpu PATHS ${HEADLIGHT_TORCH_DIR}/lib NO_DEFAULT_PATH REQUIRED)
+  find_library(HEADLIGHT_C10 c10 PATHS ${HEADLIGHT_TORCH_DIR}/lib NO_DEFAULT_PATH REQUIRED)
+  find_library(HEADLIGHT_TORCH_CUDA torch_cuda PATHS ${HEADLIGHT_TORCH_DIR}/lib NO_DEFAULT_PATH)
+  set(TORCH_LIBRARY ${HEADLIGHT_TORCH_CPU})
+  set(TORCH_LIBRARIES ${HEADLIGHT_TORCH_CPU} ${HEADLIGHT_C10})
+  if(HEADLIGHT_TORCH_CUDA)
+    # No symbol of it is called: it registers its kernels when it is loaded.
+    list(APPEND TORCH_LIBRARIES "-Wl,--push-state,--no-as-needed" ${HEADLIGHT_TORCH_CUDA} "-Wl,--pop-state")
   endif()
+  set(TORCH_INCLUDE_DIRS ${HEADLIGHT_TORCH_DIR}/include ${HEADLIGHT_TORCH_DIR}/include/torch/csrc/api/include)
+  file(STRINGS ${HEADLIGHT_TORCH_DIR}/include/torch/csrc/api/include/torch/version.h torch_numbers REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+  list(TRANSFORM torch_numbers REPLACE ".* " "")
+  list(JOIN torch_numbers "." Torch_VERSION)
+else()
+  # LibTorch's own config looks in the system's folders first, which would mix two versions: pin the one asked for.
+  if(Torch_DIR)
+    cmake_path(SET torch_prefix NORMALIZE "${Torch_DIR}/../../..")
+    if(EXISTS ${torch_prefix}/share/cmake/Caffe2)
+      set(Caffe2_DIR ${torch_prefix}/share/cmake/Caffe2 CACHE PATH "" FORCE)
+      list(PREPEND CMAKE_LIBRARY_PATH ${torch_prefix}/lib)
+    endif()
+  endif()
+  find_package(Torch REQUIRED)
 endif()
-find_package(Torch REQUIRED)
 message(STATUS "LibTorch ${Torch_VERSION}")
 
 # Debian's system-wide BLAS alternative is the pthread OpenBLAS, whose second thread pool halves LibTorch's speed.

@@ -8,8 +8,12 @@ namespace headlight::model {
 
 /// Once, first thing in main(): threads (0 = physical cores), allocator settings that avoid page faults of large
 /// temporaries (docs/benchmarks.md says what they are worth).
-/// Error: an address space that is limited (ulimit -v) to less than products on that many threads need.
+/// Error: an address space that is limited (ulimit -v) to less than products on that many threads need; another LibTorch than
+/// the program was built with.
 void start_runtime(int threads = 0);
+/// Error where the first two numbers of the versions differ, between which LibTorch's layout of tensors changes. `built` is
+/// "1.13.1"; `config` is what LibTorch says of its own build, at::show_config().
+void require_same_torch(const std::string& built, const std::string& config);
 
 /// Gives freed memory back to the system, from a thread of its own and once: a later call puts it off again, so that runs in
 /// quick succession reuse what the last one left. For owners of much memory, when they let go of it. Never waits.

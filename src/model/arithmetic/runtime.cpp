@@ -8,6 +8,7 @@
 #include "model/arithmetic/large_tensors.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <torch/csrc/api/include/torch/version.h>
 
 #include <dlfcn.h>
@@ -24,6 +25,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -186,7 +188,23 @@ void give_spare_memory_back(std::chrono::milliseconds after) {
 KeepMemory::KeepMemory() { trimmer().keep(1); }
 KeepMemory::~KeepMemory() { trimmer().keep(-1); }
 
+void require_same_torch(const std::string& built, const std::string& config) {
+    constexpr std::string_view name = "TORCH_VERSION=";
+    const auto at = config.find(name);
+    if (at == std::string::npos) return;  // a build that does not say
+    const std::string loaded = config.substr(at + name.size(), config.find_first_of(", \n", at) - at - name.size());
+    const auto first_two = [](const std::string& version) { return version.substr(0, version.find('.', version.find('.') + 1)); };
+    if (first_two(loaded) == first_two(built)) return;
+    throw Error(ErrorFacts{.problem = "Another LibTorch is loaded than Headlight was built with",
+                           .item = "LibTorch",
+                           .expected = first_two(built),
+                           .found = loaded,
+                           .hint = "Install the version that is expected, or build Headlight again with "
+                                   "-DHEADLIGHT_TORCH_DIR=<folder of this LibTorch>"});
+}
+
 void start_runtime(int threads) {
+    require_same_torch(TORCH_VERSION, at::show_config());
     // Temporaries would be mapped afresh each time, and the page faults cost as much as the arithmetic; jobs run on other
     // threads, whose own arenas could not hold them. So: one arena that keeps what it has until give_memory_back(), but for
     // the largest blocks, which are results more often than temporaries.
