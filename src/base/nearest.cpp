@@ -46,4 +46,10 @@ std::string nearest_three(std::vector<std::pair<std::size_t, std::string>> by_di
     return list;
 }
 
+std::string either_of(const std::vector<std::string>& words) {
+    std::string list;
+    for (std::size_t i = 0; i < words.size(); ++i) list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+    return list;
+}
+
 }  // namespace headlight

@@ -38,6 +38,11 @@ public:
     std::map<const CLI::Option*, std::vector<std::string>> choices;
     std::map<const CLI::Option*, ValueKind> kinds;
     std::map<const CLI::Option*, std::vector<std::string>> endings;  ///< of the file that an option names: ".csv", ".json"
+    struct Out {
+        std::string* path;
+        std::string format;  ///< --format, for the path "-"
+    };
+    std::unique_ptr<Out> out;  ///< of a command that writes a file
 
     /// An option that takes one of a few words; the error for a wrong one names the nearest.
     CLI::Option* add_choice(const std::string& flag, std::string& value, std::vector<std::string> words, const std::string& help);

@@ -54,6 +54,10 @@ void Console::note(std::string_view line) const {
     std::fprintf(stderr, "headlight: %.*s\n", static_cast<int>(line.size()), line.data());
 }
 
+void Console::wrote(const std::string& file) const {
+    if (file != streamed) note("wrote " + file);
+}
+
 void Console::result(std::string_view text) const {
     while (!text.empty()) {
         // A pipe that has room takes PIPE_BUF bytes at once, so nothing here waits for its reader but poll().

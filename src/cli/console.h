@@ -12,9 +12,12 @@ namespace headlight::cli {
 class Console {
 public:
     bool quiet = false;
+    std::string streamed{};  ///< the file that goes to standard output in the end (--out -)
 
     /// A line on standard error, unless --quiet.
     void note(std::string_view line) const;
+    /// "wrote FILE", a note.
+    void wrote(const std::string& file) const;
     /// Standard output, whole: Error when it cannot take it (a full disk behind a redirection).
     void result(std::string_view text) const;
     /// A bar on standard error while it is a terminal and --quiet was not given; empty otherwise.

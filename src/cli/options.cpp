@@ -61,11 +61,13 @@ CLI::Option* Definition::add_choice(const std::string& flag, std::string& value,
 
 CLI::Option* add_out(Definition& definition, std::string& path, const std::vector<std::string>& endings,
                      const std::string& without) {
-    std::string words;
-    for (std::size_t i = 0; i < endings.size(); ++i)
-        words += (i == 0 ? "" : i + 1 == endings.size() ? " or " : ", ") + endings[i];
-    CLI::Option* option = add_path(definition, "--out", path, "the file to write: " + words + without);
+    CLI::Option* option =
+        add_path(definition, "--out", path, "the file to write: " + either_of(endings) + "; - is standard output" + without);
     definition.endings[option] = endings;
+    definition.out = std::make_unique<Definition::Out>(&path);
+    std::vector<std::string> formats;
+    for (const std::string& ending : endings) formats.push_back(ending.substr(1));
+    definition.add_choice("--format", definition.out->format, std::move(formats), "the format of --out -, standard output");
     return option;
 }
 

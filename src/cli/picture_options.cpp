@@ -36,7 +36,7 @@ figure::ExportOptions PictureOptions::chosen() const {
 void export_figure(figure::Figure& figure, const figure::Selection& selection, const figure::Provenance& provenance,
                    const figure::ExportOptions& options, const std::filesystem::path& path, const Console& console) {
     figure::export_figure(figure, selection, provenance, options, path);
-    console.note("wrote " + path.string());
+    console.wrote(path.string());
     if (!figure::is_picture(path) || !options.width_mm) return;
     const double points = figure::smallest_type(figure, selection, provenance, options);
     if (points <= 0 || points > figure::least_points - 0.05) return;

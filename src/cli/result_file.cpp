@@ -147,7 +147,7 @@ void ResultFile::write(const Result& result, const Console& console) const {
         write_npz(result, {}, path);
     else
         io::write_atomically(path, path.ends_with(".csv") ? analyze::csv_text(result.table) : json(result));
-    console.note("wrote " + path);
+    console.wrote(path);
 }
 
 }  // namespace headlight::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/streamed_out.h"
 #include "headlight/base/error.h"
 #include "headlight/base/facts_of.h"
 #include "headlight/base/nearest.h"
@@ -57,14 +58,19 @@ void put_command_first(std::vector<std::string>& words, const Frontend& frontend
     std::rotate(words.begin(), first, first + (two ? 2 : 1));
 }
 
-/// The value of "--out", given as one word or two; empty: there is none.
-std::string_view out_of(const std::vector<std::string>& words) {
-    constexpr std::string_view kOut = "--out";
+/// The value of an option, given as one word or two; empty: there is none.
+std::string_view value_of(std::string_view option, const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
-        if (words[i].starts_with(kOut) && words[i].substr(kOut.size(), 1) == "=") return std::string_view(words[i]).substr(6);
-        if (words[i] == kOut && i + 1 < words.size()) return words[i + 1];
+        if (words[i].starts_with(option) && words[i].substr(option.size(), 1) == "=")
+            return std::string_view(words[i]).substr(option.size() + 1);
+        if (words[i] == option && i + 1 < words.size()) return words[i + 1];
     }
     return {};
+}
+
+bool draws_a_picture(const std::vector<std::string>& words) {
+    const std::string_view out = value_of("--out", words);
+    return figure::is_picture(out == "-" ? "out." + std::string(value_of("--format", words)) : std::string(out));
 }
 
 /// A question by its name alone, "lens MODEL …": `analyze lens`, and for a picture or where only a view has that name `render
@@ -73,7 +79,7 @@ void complete_question(std::vector<std::string>& words) {
     if (words.empty() || !is_question(words, 0)) return;
     const Command* analysis = analysis_called(words.front());
     const std::string view(analysis && !analysis->view.empty() ? analysis->view : words.front());
-    if (analysis && !(figure::find_view(view) && figure::is_picture(out_of(words)))) {
+    if (analysis && !(figure::find_view(view) && draws_a_picture(words))) {
         words.insert(words.begin(), "analyze");
     } else {
         words.front() = "render";
@@ -165,7 +171,10 @@ int run_action(const Built& built) {
     const Console& console = *built.definition.console;
     try {
         const WorkingFor here(interrupt_token());
-        return built.action();
+        const StreamedOut streamed(built.definition);
+        const int code = built.action();
+        if (code == kDone) streamed.send();
+        return code;
     } catch (const UsageError& e) {
         return say_wrong_usage(*built.definition.app, e.what());
     } catch (const Error& e) {

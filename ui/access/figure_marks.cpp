@@ -32,7 +32,8 @@ std::vector<FigureMark> marks_of(FigureCanvas& canvas) {
     QSet<QString> seen;
     const QSize room = canvas.viewport()->size();
     if (auto listed = canvas.marks()) {
-        for (auto& [hit, point] : *listed) {
+        for (figure::MarkPlace& place : *listed) {
+            figure::Hit& hit = place.hit;
             const QRect area = canvas.in_viewport(hit.area).toAlignedRect();
             if (marks.size() >= most_marks_told || !says_what_it_is(hit) || !area.intersects(QRect(QPoint(0, 0), room))) continue;
             const QString key = mark_key(hit);

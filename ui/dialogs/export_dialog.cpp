@@ -19,7 +19,6 @@ namespace headlight::ui {
 
 namespace {
 
-const char* const formats[] = {"png", "svg", "pdf", "csv", "npz", "json"};
 enum WidthChoice { as_on_screen, single_column, double_column, slide, custom, custom_mm };
 constexpr QSize preview_size{420, 420};
 
@@ -126,7 +125,7 @@ ExportDialog::ExportDialog(Document& document, Jobs& jobs, Exportable what, QSiz
 }
 
 void ExportDialog::build() {
-    for (const char* f : formats) format_->addItem(QString::fromLatin1(f).toUpper(), QString::fromLatin1(f));
+    for (const auto& row : figure::formats) format_->addItem(QString::fromUtf8(row.title), QString::fromUtf8(row.word));
     width_->addItems({QStringLiteral("As on screen"), QStringLiteral("85 mm, one column"), QStringLiteral("178 mm, two columns"),
                       QStringLiteral("Slide, 1600 × 900 px"), QStringLiteral("Pixels"), QStringLiteral("Millimetres")});
     theme_->addItems({QStringLiteral("Light"), QStringLiteral("Dark")});

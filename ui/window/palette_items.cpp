@@ -207,11 +207,10 @@ void MainWindow::open_palette() {
                          .keyword = action->property("keyword").toString()});
     }
     if (active_pane().shown())
-        for (const char* format : {"pdf", "png", "svg", "csv", "npz", "json"})
-            items.push_back({.text = QStringLiteral("Export as %1").arg(QString::fromLatin1(format).toUpper()) +
-                                     (format == std::string_view("npz") ? QStringLiteral(" (NumPy)") : QString()),
+        for (const auto& row : figure::formats)
+            items.push_back({.text = QStringLiteral("Export as %1").arg(QString::fromUtf8(row.title)),
                              .note = {},
-                             .chosen = [this, format = QString::fromLatin1(format)] { export_figure(format); }});
+                             .chosen = [this, format = QString::fromUtf8(row.word)] { export_figure(format); }});
     if (const auto& table = document_->head_table())
         for (const analyze::MeasureInfo& measure : table->measures)
             items.push_back({.text = QStringLiteral("Tint heads by %1").arg(QString::fromStdString(measure.title)),

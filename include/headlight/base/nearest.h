@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What was meant by a misspelt word.
+// Words in messages: what was meant by a misspelt one, and lists.
 #pragma once
 
 #include <string>
@@ -17,5 +17,8 @@ std::string nearest(std::string_view typed, const std::vector<std::string>& word
 
 /// "a, b, c": the three words of the smallest distances; of equal ones the first.
 std::string nearest_three(std::vector<std::pair<std::size_t, std::string>> by_distance);
+
+/// "a, b or c".
+std::string either_of(const std::vector<std::string>& words);
 
 }  // namespace headlight

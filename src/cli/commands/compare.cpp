@@ -190,7 +190,7 @@ int run_compare(const CompareRunsArguments& o, const Console& console) {
         o.file.write(result, console);
     } else {
         write_npz(result, streams, o.file.path);
-        console.note("wrote " + o.file.path);
+        console.wrote(o.file.path);
     }
     return 0;
 }

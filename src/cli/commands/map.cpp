@@ -176,7 +176,7 @@ int run_map(const MapArguments& arguments, const Console& console) {
     result.table = npz ? map::map_arrays(map) : map::points_table(map);
     if (arguments.points) {
         write_npz(result, map::vector_streams(vectors), arguments.out.path);
-        console.note("wrote " + arguments.out.path);
+        console.wrote(arguments.out.path);
     } else {
         arguments.out.write(result, console);
     }
@@ -208,7 +208,7 @@ Action define_map(Definition& definition, const Frontend&) {
     add_path(definition, "--cache", o->cache, "a folder that caches finished heads", "FOLDER", ValueKind::folder);
     o->picture.add_theme(definition);
     o->picture.add_size(definition);
-    o->out.add(definition, {".npz", ".csv", ".json", ".png", ".svg", ".pdf"});
+    o->out.add(definition, figure::file_endings());
     o->compute.add(definition);
     return [o, console = definition.console] { return run_map(*o, *console); };
 }

@@ -377,7 +377,7 @@ Action define_render(Definition& definition, const Frontend&) {
         "of two runs: A, B, or the difference B − A; with --edit A is the run without the edits, B the run under them");
     options->text.add_edits(definition);
     options->texts.add_beside(definition, options->text, "a batch of texts, one a line, for the views " + views_of_texts());
-    add_out(definition, options->out, {".png", ".svg", ".pdf", ".csv", ".npz", ".json"})->required();
+    add_out(definition, options->out, figure::file_endings())->required();
     define_what(definition, *options);
     define_looks(definition, *options);
     define_view_options(definition, *options);

@@ -197,7 +197,7 @@ Action define_sweep(Definition& definition, const Frontend&) {
     options->compute.add(definition);
     options->picture.add_theme(definition);
     options->picture.add_size(definition);
-    options->out.add(definition, {".csv", ".json", ".npz", ".png", ".svg", ".pdf"});
+    options->out.add(definition, figure::file_endings());
     return [options, console = definition.console] { return run(*options, *console); };
 }
 

@@ -102,7 +102,7 @@ Action define_corpus_plot(Definition& definition, const Frontend&) {
                  ValueKind::model);
     options->picture.add_theme(definition);
     options->picture.add_size(definition);
-    add_out(definition, options->out, {".png", ".svg", ".pdf", ".csv", ".npz", ".json"})->required();
+    add_out(definition, options->out, figure::file_endings())->required();
     return [options, console = definition.console] { return plot(*options, *console); };
 }
 

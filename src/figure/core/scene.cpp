@@ -270,9 +270,9 @@ std::vector<MarkPlace> Scene::places() const {
         } else if (meaning.path.isEmpty()) {
             add(told(meaning));
         } else if (meaning.reach > 0) {
-            places.push_back({told(meaning), meaning.path.pointAtPercent(0.5)});
+            places.push_back({told(meaning), meaning.path.pointAtPercent(0.5), meaning.path, meaning.reach});
         } else if (const QPointF middle = meaning.area.center(); meaning.contains(middle)) {
-            places.push_back({told(meaning), middle});
+            places.push_back({told(meaning), middle, meaning.path});
         }
     }
     return places;

@@ -4,6 +4,7 @@
 #include "figure/core/draw.h"
 #include "figure/export/export_page.h"
 #include "headlight/base/error.h"
+#include "headlight/base/nearest.h"
 #include "headlight/figure/core/sides.h"
 #include "headlight/io/atomic_file.h"
 
@@ -94,9 +95,6 @@ QString Page::title() const {
 
 namespace {
 
-constexpr std::pair<const char*, Format> kFormats[] = {{".png", Format::png}, {".svg", Format::svg}, {".pdf", Format::pdf},
-                                                       {".csv", Format::csv}, {".npz", Format::npz}, {".json", Format::json}};
-
 nlohmann::ordered_json provenance_members(const Provenance& p) {
     nlohmann::ordered_json out;
     out["generator"] = "Headlight " + p.version;
@@ -157,19 +155,23 @@ std::string extension_of(const std::filesystem::path& path) {
 }
 
 std::optional<Format> known_format(const std::string& extension) {
-    for (const auto& [known, format] : kFormats)
-        if (extension == known) return format;
-    return std::nullopt;
+    return extension.empty() ? std::nullopt : enum_value<Format>(std::string_view(extension).substr(1));
 }
 
 }  // namespace
+
+std::vector<std::string> file_endings() {
+    std::vector<std::string> endings = enum_words<Format>();
+    for (std::string& ending : endings) ending.insert(0, ".");
+    return endings;
+}
 
 Format format_of(const std::filesystem::path& path) {
     const std::string extension = extension_of(path);
     if (const auto format = known_format(extension)) return *format;
     throw Error({.problem = "The file's extension does not say a known format",
                  .file = path.string(),
-                 .expected = ".png, .svg, .pdf, .csv, .npz or .json",
+                 .expected = either_of(file_endings()),
                  .found = extension.empty() ? "none" : extension});
 }
 
@@ -187,6 +189,7 @@ void export_figure(Figure& figure, const Selection& selection, const Provenance&
         case Format::png: bytes = page_png(page); break;
         case Format::svg: bytes = page_svg(page); break;
         case Format::pdf: bytes = page_pdf(page); break;
+        case Format::html: bytes = page_html(page); break;
         case Format::csv: bytes = table_csv(figure, provenance); break;
         case Format::json: bytes = table_json(figure, provenance); break;
         case Format::npz: return write_arrays_npz(figure, provenance, path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A figure on a page: what PNG, SVG and PDF have in common.
+// A figure on a page: what PNG, SVG, PDF and HTML have in common.
 #pragma once
 
 #include "headlight/figure/export/export.h"
@@ -48,6 +48,10 @@ QImage page_image(const Page&);
 QByteArray page_png(const Page&);
 QByteArray page_svg(const Page&);
 QByteArray page_pdf(const Page&);
+/// The svg element alone; without `words`, its title and metadata, which a page around it has.
+QString svg_element(const Page&, bool words);
+/// One file without a network: the SVG in light and in dark, its marks' numbers, and a script that shows them.
+QByteArray page_html(const Page&);
 
 QByteArray table_csv(const Figure&, const Provenance&);
 QByteArray table_json(const Figure&, const Provenance&);

@@ -9,6 +9,7 @@
 #include "headlight/figure/core/transfer.h"
 
 #include <QPainter>
+#include <QPainterPath>
 #include <QPointF>
 #include <QPolygonF>
 #include <QRectF>
@@ -90,6 +91,8 @@ struct Hit {
 struct MarkPlace {
     Hit hit;
     QPointF point;
+    QPainterPath outline{};  ///< empty: the hit's area
+    double reach = 0;        ///< px across, of a line; 0: the inside of the outline
 };
 
 /// Tidy data of exactly what is drawn: one row a mark.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/enum_table.h"
 #include "headlight/figure/core/figure.h"
 
 #include <QImage>
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace headlight::figure {
 
@@ -28,9 +30,16 @@ struct ExportOptions {
     bool footer = true;
 };
 
-enum class Format { png, svg, pdf, csv, npz, json };
+enum class Format { png, svg, pdf, html, csv, npz, json };
+inline constexpr EnumRow<Format> formats[] = {{Format::png, "png", "PNG"},   {Format::svg, "svg", "SVG"},
+                                              {Format::pdf, "pdf", "PDF"},   {Format::html, "html", "HTML"},
+                                              {Format::csv, "csv", "CSV"},   {Format::npz, "npz", "NPZ (NumPy)"},
+                                              {Format::json, "json", "JSON"}};
+constexpr const auto& enum_rows(Format) { return formats; }
 /// A file of numbers: width, looks and selection do not matter.
 constexpr bool is_data(Format format) { return format == Format::csv || format == Format::npz || format == Format::json; }
+/// ".png" …, of every format.
+std::vector<std::string> file_endings();
 /// From the extension; Error names the known ones.
 Format format_of(const std::filesystem::path&);
 /// Its extension is that of a picture; false for data and for unknown ones.
