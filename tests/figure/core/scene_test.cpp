@@ -68,7 +68,7 @@ TEST_F(Everywhere, ThePointerFindsEachMarkOrOneAboveIt) {
                 marks, [&](const MarkPlace& other) { return other.hit.kind == found.kind && other.hit.tip == found.tip; });
             EXPECT_TRUE(same || (above != marks.end() && &*above > &mark))
                 << mark.hit.tip.toStdString() << " is under " << found.tip.toStdString();
-            own += same;
+            own += same || found.area == mark.hit.area;  // lines of several heads between the same tokens
         }
         EXPECT_GT(own, marks.size() / 3) << "most marks can be pointed at";
     });

@@ -91,7 +91,7 @@ TEST(Html, NeedsNothingFromOutside) {
 }
 
 TEST(Html, ThePicturesOfBothThemesShareNoName) {
-    for (const char* view : {"head", "matrix", "heads"}) {
+    for (const char* view : {"head", "matrix", "model"}) {
         const QString page = html_of(view);
         EXPECT_EQ(page.count(QStringLiteral("<svg class=\"light\"")), 1);
         EXPECT_EQ(page.count(QStringLiteral("<svg class=\"dark\"")), 1);

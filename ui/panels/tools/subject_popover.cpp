@@ -259,7 +259,7 @@ void SubjectPopover::take(const QString& value) {
             const std::int64_t end = !trace ? 0 : subject_ == Subject::at ? trace->tokens() : trace->keys();
             if (!is_number || at < 0 || at >= end)
                 return refuse(QStringLiteral("No such token; positions are 0 to %1").arg(end - 1));
-            (subject_ == Subject::at ? next.pinned_queries : next.pinned_keys) = {Position(at)};
+            (subject_ == Subject::at ? next.pinned_queries : next.pinned_keys).assign(1, Position(at));
             next.found_pins = false;
             selection.set(next);
             break;

@@ -31,6 +31,8 @@ public:
     QSizeF layout(QSizeF available, const Style&, const Selection&) override;
     void paint(QPainter&, const QRectF& exposed, const Style&, const Selection&) const override;
     Hit hit_test(QPointF, const Style&, const Selection&) const override;
+    /// Heads, tokens, and the strongest lines.
+    std::optional<std::vector<MarkPlace>> marks(const Style&, const Selection&) const override;
     Table table() const override;
     std::vector<NamedArray> arrays() const override;
     QString title() const override;
@@ -75,7 +77,9 @@ private:
     QString pair_tip(std::int32_t head, std::int64_t query, std::int64_t key) const;
     bool masked(std::int64_t query, std::int64_t key) const;
     Hit token_hit(bool is_query, std::int64_t row, const Style&, const Selection&) const;
+    Hit hit_of(const HeadLine&) const;
     Hit line_hit(QPointF, const Style&, const Selection&) const;
+    Hit square_hit(std::int64_t head, const Style&) const;
 
     void paint_header(const Frame&) const;
     void paint_legend(const Frame&) const;

@@ -7,7 +7,8 @@
 namespace headlight::figure {
 namespace {
 
-constexpr double reach = 4;  ///< how near the pointer must be to a line
+constexpr double reach = 4;                        ///< how near the pointer must be to a line
+constexpr std::size_t most_lines_listed = 20'000;  ///< among the marks; the pointer finds them all
 
 }  // namespace
 
@@ -71,20 +72,55 @@ Hit HeadFigure::line_hit(QPointF at, const Style& style, const Selection& select
         const double distance = std::abs(aside) / std::sqrt(square);
         // Near and strong wins; the subject's lines lie on top.
         const double rank = line.opacity * (1.2 - distance / reach) * (s.has(line) ? 4 : 1);
-        if (rank > best_rank) best_rank = rank, best = &line;
+        if (rank >= best_rank) best_rank = rank, best = &line;  // of equals the one that is painted later
     }
+    return best ? hit_of(*best) : Hit{};
+}
+
+Hit HeadFigure::hit_of(const HeadLine& line) const {
     Hit hit;
-    if (!best) return hit;
     hit.kind = Hit::Kind::pair;
-    hit.head = head_of(best->head);
-    hit.query = selected_by(data_.axes.queries[static_cast<std::size_t>(best->query)]);
-    hit.key = selected_by(data_.axes.keys[static_cast<std::size_t>(best->key)]);
-    hit.value = data_.weights[static_cast<std::size_t>(best->head)](best->query, best->key);
-    hit.tip = pair_tip(best->head, best->query, best->key);
-    hit.area = QRectF(QPointF(layout_.line_x0, layout_.row_y(best->query)), QPointF(layout_.line_x1, layout_.row_y(best->key)))
+    hit.head = head_of(line.head);
+    hit.query = selected_by(data_.axes.queries[static_cast<std::size_t>(line.query)]);
+    hit.key = selected_by(data_.axes.keys[static_cast<std::size_t>(line.key)]);
+    hit.value = data_.weights[static_cast<std::size_t>(line.head)](line.query, line.key);
+    hit.tip = pair_tip(line.head, line.query, line.key);
+    hit.area = QRectF(QPointF(layout_.line_x0, layout_.row_y(line.query)), QPointF(layout_.line_x1, layout_.row_y(line.key)))
                    .normalized()
                    .adjusted(0, -reach, 0, reach);
     return hit;
+}
+
+Hit HeadFigure::square_hit(std::int64_t head, const Style& style) const {
+    Hit hit;
+    hit.kind = Hit::Kind::head_square;
+    hit.head = HeadId{data_.layer, Head(head)};
+    hit.tip = head_name(*hit.head);
+    if (!style.exporting) hit.tip += QStringLiteral("  click: on or off, double-click: only this head");
+    if (style.dims(*hit.head)) hit.tip += QStringLiteral("  (not in the filter)");
+    hit.area = layout_.square(head).translated(0, view_.top());
+    return hit;
+}
+
+std::optional<std::vector<MarkPlace>> HeadFigure::marks(const Style& style, const Selection& selection) const {
+    std::vector<MarkPlace> places;
+    const auto add = [&](Hit hit) {
+        const QPointF middle = hit.area.center();
+        places.push_back({std::move(hit), middle});
+    };
+    for (std::int64_t h = 0; h < data_.n_heads; ++h) add(square_hit(h, style));
+    for (std::int64_t row = 0; row < layout_.queries; ++row) add(token_hit(true, row, style, selection));
+    for (std::int64_t row = 0; row < layout_.keys; ++row) add(token_hit(false, row, style, selection));
+    const Drawn& d = drawn(style, selection);
+    if (!d.lines) return places;
+    const auto& order = d.lines->faint_first;
+    for (std::size_t i = order.size() - std::min(order.size(), most_lines_listed); i < order.size(); ++i) {
+        const HeadLine& line = d.lines->lines[order[i]];
+        QPainterPath path(QPointF(layout_.line_x0, layout_.row_y(line.query)));
+        path.lineTo(layout_.line_x1, layout_.row_y(line.key));
+        places.push_back({hit_of(line), path.pointAtPercent(0.5), path, 2 * reach});
+    }
+    return places;
 }
 
 Hit HeadFigure::hit_test(QPointF at, const Style& style, const Selection& selection) const {
@@ -92,14 +128,7 @@ Hit HeadFigure::hit_test(QPointF at, const Style& style, const Selection& select
     if (at.y() < rows_top) {
         for (std::int64_t h = 0; h < data_.n_heads; ++h) {
             const QRectF square = layout_.square(h).translated(0, top);
-            if (!square.adjusted(-3, -3, 3, 3).contains(at)) continue;
-            Hit hit;
-            hit.kind = Hit::Kind::head_square;
-            hit.head = HeadId{data_.layer, Head(h)};
-            hit.tip = QStringLiteral("%1  click: on or off, double-click: only this head").arg(head_name(*hit.head));
-            if (style.dims(*hit.head)) hit.tip += QStringLiteral("  (not in the filter)");
-            hit.area = square;
-            return hit;
+            if (square.adjusted(-3, -3, 3, 3).contains(at)) return square_hit(h, style);
         }
         return {};
     }

@@ -183,28 +183,36 @@ Hit MatrixFigure::hit_test(QPointF at, const Style& style, const Selection&) con
         const auto figure_rect = [&](const QRectF& r) { return QRectF(r.topLeft() / zoom, r.size() / zoom); };
         if (panel.clip.contains(p) && row >= 0 && col >= 0) return pair_hit(i, row, col, figure_rect(panel.cell_rect(row, col)));
         Hit hit;
+        const auto across = [&](const QRectF& strip) {
+            const QRectF cell = panel.cell_rect(row, 0);
+            return QRectF(strip.left(), cell.top(), strip.width(), cell.height());
+        };
+        const auto down = [&](const QRectF& strip) {
+            const QRectF cell = panel.cell_rect(0, col);
+            return QRectF(cell.left(), strip.top(), cell.width(), strip.height());
+        };
         const auto set = [&](Hit::Kind kind, const QRectF& area, const QString& tip) {
             hit.kind = kind;
             hit.area = figure_rect(area);
             hit.tip = tip;
         };
         if (panel.row_strip.contains(p) && row >= 0) {
-            set(Hit::Kind::query, panel.row_strip, query_name(data_.words, data_.axes, row));
+            set(Hit::Kind::query, across(panel.row_strip), query_name(data_.words, data_.axes, row));
             hit.query = selected_by(data_.axes.queries[static_cast<std::size_t>(row)]);
         } else if (panel.column_strip.contains(p) && col >= 0) {
-            set(Hit::Kind::key, panel.column_strip, key_name(data_.words, data_.axes, col));
+            set(Hit::Kind::key, down(panel.column_strip), key_name(data_.words, data_.axes, col));
             hit.key = selected_by(data_.axes.keys[static_cast<std::size_t>(col)]);
         } else if (panel.row_sums.contains(p) && row >= 0) {
             hit.query = data_.axes.queries[static_cast<std::size_t>(row)].first;
             hit.value = row_sums_[i][row];
             const QString token = query_name(data_.words, data_.axes, row);
-            set(Hit::Kind::query, panel.row_sums,
+            set(Hit::Kind::query, across(panel.row_sums),
                 data_.sums ? sum_tip(QStringLiteral("row"), token, *hit.value)
                            : QStringLiteral("%1 → no key (sink)  %2").arg(token, draw::value_text(*hit.value)));
         } else if (panel.column_sums.contains(p) && col >= 0) {
             hit.key = data_.axes.keys[static_cast<std::size_t>(col)].first;
             hit.value = column_sums_[i][col];
-            set(Hit::Kind::key, panel.column_sums,
+            set(Hit::Kind::key, down(panel.column_sums),
                 sum_tip(QStringLiteral("column"), key_name(data_.words, data_.axes, col), *hit.value));
         } else if (panel.title.contains(p)) {
             set(data_.names.empty() ? Hit::Kind::head : Hit::Kind::legend, panel.title, data_.name_of(i));

@@ -174,7 +174,8 @@ Hit ModelFigure::hit_test(QPointF point, const Style& style, const Selection&) c
     } else {
         hit.kind = Hit::Kind::head;
         hit.head = head;
-        hit.tip += options_.detail == head ? QStringLiteral("  click to close") : QStringLiteral("  click for detail");
+        if (!style.exporting)
+            hit.tip += options_.detail == head ? QStringLiteral("  click to close") : QStringLiteral("  click for detail");
     }
     const CellParts parts = cell_parts(shape(), hit.area, style.zoom);
     if (parts.labelled) cell_hit(hit, point, *head, parts);
