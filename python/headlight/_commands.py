@@ -15,7 +15,7 @@ from ._errors import ArgumentError, HeadlightError
 from ._scratch import Folder, temporary
 from ._tables import Table
 
-PICTURES = (".svg", ".pdf", ".png")
+PICTURES = (".svg", ".pdf", ".png", ".html")
 _GROUPS = {"analyze": "", "corpus": "run"}  # commands with commands of their own, and which one the group's name stands for
 _NOT_HERE = ("", "open", "man", "completion", "bench")
 _NOT_OPTIONS = ("help", "version", "json", "announce")
@@ -354,7 +354,7 @@ def _of_view(render, view):
     of_views = {flag for one in render.described["views"] for flag in one["options"]}
     command = Command.__new__(Command)
     command.__dict__.update(render.__dict__)
-    command.name, command.summary = view["id"], f"{view['title']}: the data that the view draws, or with out=\"….svg\", .pdf or .png the figure."
+    command.name, command.summary = view["id"], f"{view['title']}: the data that the view draws, or with out=\"….svg\", .pdf, .png or .html the figure."
     command.examples = [f"headlight {view['id']} novella-7m --text \"The doctor asked the nurse.\" --out {view['id']}.svg"]
     command.options = [option for option in render.options
                        if option.names[0] != "view" and (option.flags[0] not in of_views or set(option.flags) & set(view["options"]))]

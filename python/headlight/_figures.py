@@ -43,7 +43,7 @@ class Figure:
         return self._svg
 
     def save(self, path):
-        """Writes the figure (.svg, .pdf, .png) or its data (.csv, .json, .npz); returns the path."""
+        """Writes the figure (.svg, .pdf, .png, .html) or its data (.csv, .json, .npz); returns the path."""
         path = pathlib.Path(os.path.expanduser(os.fspath(path)))
         ending = path.suffix.lower()
         if ending in (".svg", ".csv", ".json"):

@@ -51,8 +51,9 @@ TEST(Render, DrawsEveryViewWithoutADisplay) {
 
 TEST(Render, WritesEveryFormat) {
     const TempFolder folder;
-    const std::vector<std::pair<std::string, std::string>> formats{{"png", "\x89PNG"}, {"svg", "<?xml"},      {"pdf", "%PDF-"},
-                                                                   {"csv", "# {"},     {"npz", "PK\x03\x04"}, {"json", "{"}};
+    const std::vector<std::pair<std::string, std::string>> formats{
+        {"png", "\x89PNG"},    {"svg", "<?xml"}, {"pdf", "%PDF-"},           {"csv", "# {"},
+        {"npz", "PK\x03\x04"}, {"json", "{"},    {"html", "<!DOCTYPE html>"}};
     for (const auto& [extension, start] : formats) {
         const auto file = folder / ("f." + extension);
         const Outcome outcome = done(render({"--view", "matrix", "--layer", "4", "--head", "5", "--out", file, "--quiet"}));
@@ -60,6 +61,37 @@ TEST(Render, WritesEveryFormat) {
         EXPECT_THAT(test::slurp(file), StartsWith(start)) << extension;
     }
     EXPECT_EQ(folder.count(), formats.size());
+}
+
+/// Every format, and a table where a command writes one: what a file would hold, and nothing left in the temporary folder.
+TEST(Render, StandardOutputTakesWhatAFileWould) {
+    const TempFolder folder, temporary;
+    const auto streamed = [&](const std::vector<std::string>& words) {
+        return headlight(words, "", {{"TMPDIR", temporary.path().string()}});
+    };
+    const auto left = [&] {  // Qt has a folder of its own there
+        return std::ranges::count_if(std::filesystem::directory_iterator(temporary.path()), [](const auto& entry) {
+            return entry.path().filename().string().starts_with("headlight-");
+        });
+    };
+    for (const std::string format : {"svg", "png", "pdf", "html", "csv", "json", "npz"}) {
+        const std::string file = (folder / ("figure." + format)).string();
+        done(render({"--view", "lens", "--out", file}));
+        const Outcome outcome = done(streamed(render_call({"--view", "lens", "--out", "-", "--format", format})));
+        EXPECT_TRUE(outcome.out == test::slurp(file)) << format;
+        EXPECT_THAT(outcome.err, Not(HasSubstr("wrote"))) << format;
+        EXPECT_EQ(left(), 0) << format;
+    }
+    EXPECT_THAT(done(streamed({"lens", "novella-7m", "--text", kText, "--out", "-", "--format", "svg"})).out,
+                StartsWith("<?xml"));
+    EXPECT_THAT(done(streamed({"lens", "novella-7m", "--text", kText, "--out", "-", "--format", "json"})).out, StartsWith("{"));
+    refused(streamed(render_call({"--view", "lens", "--out", "-"})), 2, HasSubstr("--out -: standard output has no ending"));
+    refused(streamed(render_call({"--view", "lens", "--out", (folder / "x.svg").string(), "--format", "png"})), 2,
+            HasSubstr("--format: it is for --out -"));
+    EXPECT_EQ(
+        refused(streamed({"render", "no/such/model", "--text", kText, "--view", "lens", "--out", "-", "--format", "svg"}), 1).out,
+        "");
+    EXPECT_EQ(left(), 0) << "after failures too";
 }
 
 // The line in the file's metadata makes the same file again, byte by byte.

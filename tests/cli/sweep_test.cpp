@@ -263,9 +263,9 @@ TEST(SweepCommand, EveryOptionChangesTheResultOrIsRefused) {
                 {"dtype", {"float64"}, {one}},
                 {"forecast", {}, {one}}};
     // How it is computed, where it is written and how it looks.
-    std::set<std::string> known = {"help",      "quiet", "out",         "device",    "threads", "memory",
-                                   "resume",    "tower", "theme",       "width",     "height",  "size-mm",
-                                   "list-rows", "scale", "transparent", "no-footer", "version"};
+    std::set<std::string> known = {"help",    "quiet",     "out",   "format",      "device",    "threads",
+                                   "memory",  "resume",    "tower", "theme",       "width",     "height",
+                                   "size-mm", "list-rows", "scale", "transparent", "no-footer", "version"};
     const std::string file = folder / "s.json";
     const auto result = [&](const std::vector<std::string>& arguments) {
         std::filesystem::remove(file);

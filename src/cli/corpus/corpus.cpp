@@ -72,7 +72,7 @@ constexpr Command kCorpusCommands[] = {
      {"headlight corpus coref store --out coref.csv", "headlight corpus coref store --examples 20 --out examples.csv"},
      define_corpus_coref},
     {"corpus plot",
-     "Draw figures of a store: heads, relations, parts of speech, neurons; as PNG, SVG, PDF or data.",
+     "Draw figures of a store: heads, relations, parts of speech, neurons; as PNG, SVG, PDF, HTML or data.",
      {"headlight corpus plot store --view corpus-relations --out relations.pdf",
       "headlight corpus plot store --view corpus-neuron --layer 4 --neuron 217 --out neuron.svg"},
      define_corpus_plot},

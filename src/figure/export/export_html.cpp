@@ -88,6 +88,13 @@ nlohmann::json entry_of(const MarkPlace& place) {
         for (const double at : {place.point.x(), place.point.y()}) entry.push_back(hundredths(at));
         entry.push_back(path_data(place.outline));
         entry.push_back(place.reach);
+        if (const QColor& c = place.color; c.isValid())
+            entry.push_back(QStringLiteral("rgb(%1 %2 %3 / %4)")
+                                .arg(c.red())
+                                .arg(c.green())
+                                .arg(c.blue())
+                                .arg(c.alphaF(), 0, 'f', 3)
+                                .toStdString());
     }
     return entry;
 }

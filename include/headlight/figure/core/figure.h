@@ -93,6 +93,7 @@ struct MarkPlace {
     QPointF point;
     QPainterPath outline{};  ///< empty: the hit's area
     double reach = 0;        ///< px across, of a line; 0: the inside of the outline
+    QColor color{};          ///< of a line among many that cross it
 };
 
 /// Tidy data of exactly what is drawn: one row a mark.

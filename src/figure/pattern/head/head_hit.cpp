@@ -2,6 +2,7 @@
 // What lies under the pointer in the head view.
 #include "figure/pattern/head/head_figure.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace headlight::figure {
@@ -117,8 +118,9 @@ std::optional<std::vector<MarkPlace>> HeadFigure::marks(const Style& style, cons
     for (std::size_t i = order.size() - std::min(order.size(), most_lines_listed); i < order.size(); ++i) {
         const HeadLine& line = d.lines->lines[order[i]];
         QPainterPath path(QPointF(layout_.line_x0, layout_.row_y(line.query)));
+        const double weight = std::min(1.0, double(line.opacity) * double(d.active.size()));  // seen alone
         path.lineTo(layout_.line_x1, layout_.row_y(line.key));
-        places.push_back({hit_of(line), path.pointAtPercent(0.5), path, 2 * reach});
+        places.push_back({hit_of(line), path.pointAtPercent(0.5), path, 2 * reach, draw::faded(color(style, line.head), weight)});
     }
     return places;
 }
