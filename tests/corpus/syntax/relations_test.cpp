@@ -146,7 +146,7 @@ TEST(Relations, OfTheGraphAreThoseOfTheReference) {
     const json golden = syntax_golden()["enhanced"];
     for (const json& expected : golden)
         for (const RelationRow& row : table.rows) {
-            const bool same = row.relation == expected["relation"] &&
+            const bool same = row.relation == expected["relation"].get<std::string>() &&
                               (row.direction == ArcDirection::to_head) == (expected["direction"] == "to_head");
             if (!same) continue;
             SCOPED_TRACE(row.relation + " " + std::string(enum_word(row.direction)));

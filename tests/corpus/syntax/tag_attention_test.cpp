@@ -135,7 +135,9 @@ TEST(TagTable, IntervalsAreThoseOfTheTextsOfTheReference) {
     for (const nlohmann::json& one : golden["tag_texts"]) {
         SCOPED_TRACE(one["from"].get<std::string>() + " to " + one["to"].get<std::string>());
         for (const TagShare& of : shares) {
-            if (of.head != HeadId{Layer(2), Head(1)} || word(of.from) != one["from"] || word(of.to) != one["to"]) continue;
+            if (of.head != HeadId{Layer(2), Head(1)} || word(of.from) != one["from"].get<std::string>() ||
+                word(of.to) != one["to"].get<std::string>())
+                continue;
             near(of.share, interval_of(one["sums"], one["weights"]), 1e-5);
             ++found;
         }
