@@ -128,7 +128,8 @@ TEST(ClassHeadCommands, AnotherPositionThanTheHeadsIsRefused) {
             EXPECT_EQ(table(other, "a.csv"), table(read, "b.csv")) << view;
         }
     }
-    refused({"analyze", "importance", classifier("modernbert-mean"), "--text", kText, "--position", "0"}, "none: the mean");
+    refused({"analyze", "importance", classifier("modernbert-mean"), "--text", kText, "--position", "0"},
+            "none: it is read from the mean");
     done(headlight({"analyze", "importance", classifier("modernbert-mean"), "--text", kText}));
 }
 

@@ -9,7 +9,8 @@
 namespace headlight::analyze {
 
 std::string output_label(const model::ModelConfig& c, const text::Tokenizer& tokenizer, std::int64_t id) {
-    return c.class_head.any() ? c.labels.at(static_cast<std::size_t>(id)) : text::token_label(tokenizer, id);
+    return c.class_head.any() && !model::reads_pictures(c) ? c.labels.at(static_cast<std::size_t>(id))
+                                                           : text::token_label(tokenizer, id);
 }
 
 std::string output_label(const trace::Trace& trace, std::int64_t id) {

@@ -6,6 +6,8 @@
 #include "headlight/analyze/prediction/outputs.h"
 #include "headlight/analyze/prediction/predictions.h"
 #include "headlight/model/classes.h"
+#include "headlight/model/peek.h"
+#include "headlight/trace/pictures.h"
 #include "headlight/trace/replay.h"
 #include "tests/analyze/traces.h"
 
@@ -22,10 +24,28 @@ using model::Hook;
 using testing::HasSubstr;
 
 std::filesystem::path classifier(const std::string& name) { return source_folder() / "tests/fixtures/class_heads" / name; }
-TracePtr run(const std::string& name) { return run_model(classifier(name), cats); }
+TracePtr run(const std::string& name) {
+    const auto model = model::read_config(classifier(name));
+    if (!reads_pictures(model)) return run_model(classifier(name), cats);
+    auto picture = std::make_shared<model::Picture>(model::Picture{20, 12, {}});
+    for (int i = 0; i < 20 * 12 * 3; ++i) picture->rgb.push_back(static_cast<std::uint8_t>((i * 37 + i / 60 * 11) % 251));
+    return trace::run(model::Model::load(classifier(name)), trace::load_tokenizer(classifier(name)),
+                      {.image = "some.png", .picture = picture});
+}
 
-/// The fixtures with a tokenizer: an encoder with a pooler, one of means, a decoder with a linear head, tokens, answers, BART.
-constexpr const char* kNames[] = {"bert", "modernbert-mean", "gpt2", "bert-token", "bert-answer", "bart"};
+/// The fixtures with a tokenizer: an encoder with a pooler, one of means, a decoder with a linear head, tokens, answers, BART,
+/// mBART; and those of pictures that read several rows.
+constexpr const char* kNames[] = {"bert",
+                                  "modernbert-mean",
+                                  "gpt2",
+                                  "bert-token",
+                                  "bert-answer",
+                                  "bart",
+                                  "mbart",
+                                  "clip-picture",
+                                  "siglip-picture",
+                                  "dinov2-picture",
+                                  "dinov2-registers-picture"};
 
 std::int64_t some_row(const trace::Trace& trace) {
     return model::class_position(trace.config(), trace.encoding().ids).value_or(2);
@@ -123,6 +143,7 @@ TEST_P(EveryHead, PredictionsAreTheDistributionOfTheLogits) {
 TEST_P(EveryHead, ImportanceIsOfTheClass) {
     const TracePtr trace = run(GetParam());
     const model::ModelConfig& c = trace->config();
+    if (reads_pictures(c)) GTEST_SKIP() << "importance is of tokens";
     ImportanceOptions asked{.target = 1, .permutations = 0};
     if (has_cross_attention(c)) asked.source = trace->part(model::Stack::encoder)->encoding();
     const auto of = [&] {
@@ -144,9 +165,28 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, EveryHead, testing::ValuesIn(kNames),
 
 /// Each row of a head of means is the output, and each of them has the mean of the parts.
 TEST(ClassHeads, OfAMeanEveryRowIsTheOutput) {
-    const TracePtr trace = run("modernbert-mean");
-    const at::Tensor logits = trace::tensor(*trace, {Hook::logits, Layer(0)});
-    EXPECT_TRUE(at::allclose(logits, logits[0].expand_as(logits), 1e-5, 1e-6));
+    for (const char* name : {"modernbert-mean", "clip-picture", "dinov2-picture"}) {
+        const TracePtr trace = run(name);
+        const at::Tensor logits = trace::tensor(*trace, {Hook::logits, Layer(0)});
+        EXPECT_TRUE(at::allclose(logits, logits[0].expand_as(logits), 1e-5, 1e-6)) << name;
+    }
+}
+
+/// One score, whose probability is that against a choice of score 0.
+TEST(ClassHeads, AChoiceHasOneScore) {
+    const TracePtr trace = run("bert-choice");
+    const double score = at(trace::tensor(*trace, {Hook::logits, Layer(0)}), 0, 0);
+    const std::vector<ClassScore> scores = class_predictions(*trace, 10);
+    ASSERT_EQ(scores.size(), 1);
+    EXPECT_EQ(output_label(*trace, scores.front().id), "choice");
+    EXPECT_NEAR(scores.front().logit, score, 1e-6);
+    EXPECT_NEAR(scores.front().probability, 1 / (1 + std::exp(-score)), 1e-6);
+    const Decomposition parts = attribution(*trace, Position(0), {.token = 0});
+    EXPECT_NEAR(parts.sum, score, 1e-5);
+    EXPECT_NEAR(logit_lens(*trace).state(-1, Position(0)).top.front().logit, score, 1e-6);
+    const Importance found =
+        importance(*trace->model(), *trace->tokenizer(), trace->encoding(), Position(0), {.target = 0, .permutations = 0});
+    EXPECT_NEAR(found.probability, scores.front().probability, 1e-6);
 }
 
 TEST(ClassHeads, WhatIsAboutTokensIsRefused) {
