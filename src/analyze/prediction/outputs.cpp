@@ -50,7 +50,8 @@ void require_token_logits(const model::ModelConfig& c, const std::string& what) 
     throw Error({.problem = what + " needs logits of tokens, and this model's are of classes",
                  .item = c.name,
                  .found = model::head_text(c),
-                 .hint = "The lens, attribution, importance and sweeps work towards a class"});
+                 .hint = reads_pictures(c) ? "The lens, attribution and sweeps work towards a class"
+                                           : "The lens, attribution, importance and sweeps work towards a class"});
 }
 
 }  // namespace headlight::analyze
