@@ -146,9 +146,10 @@ void add_special(nlohmann::ordered_json& json, const model::ModelConfig& c) {
     }
     if (model::has_classes(c)) json["classes"] = c.labels;
     if (c.class_head.any()) {
-        constexpr const char* kRows[] = {"every", "first", "last", "mean"};
+        constexpr const char* kRows[] = {"every", "first", "last", "mean", "end", "patches", "class_and_patches"};
         json["class_head"] = {{"reads", kRows[static_cast<int>(c.class_head.reads)]}};
         if (c.class_head.dense) json["class_head"]["activation"] = word(c.class_head.activation);
+        if (c.class_head.wraps) json["class_head"]["wraps"] = true;
         if (c.class_head.independent) json["class_head"]["independent"] = true;
     }
     if (c.d_projection > 0) json["d_projection"] = c.d_projection;

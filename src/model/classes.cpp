@@ -17,27 +17,41 @@ std::string lower(std::string_view text) {
     return out;
 }
 
-const char* row_text(const ModelConfig& c) {
+}  // namespace
+
+std::string rows_text(const ModelConfig& c) {
     switch (c.class_head.reads) {
         case ClassRow::every: return "read at every token";
         case ClassRow::first: return "read at the first token";
         case ClassRow::last:
             return c.class_head.pad_id < 0 ? "read at the last token" : "read at the last token that is no padding";
+        case ClassRow::end: return "read at the source's last end token";
+        case ClassRow::patches: return "read from the mean of the patches";
+        case ClassRow::class_and_patches: return "read from [CLS] and the mean of the patches";
         case ClassRow::mean: break;
     }
     return "read from the mean of all tokens";
 }
 
-}  // namespace
+std::vector<ReadRow> rows_read(const ModelConfig& c, std::int64_t tokens) {
+    const std::int64_t first = c.class_head.reads == ClassRow::mean ? 0 : c.class_tokens, part = head_parts(c) - 1;
+    std::vector<ReadRow> rows;
+    if (part > 0) rows.push_back({0, 1, 0});
+    for (std::int64_t row = first; row < tokens; ++row) rows.push_back({row, 1 / static_cast<double>(tokens - first), part});
+    return rows;
+}
 
 std::optional<std::int64_t> class_position(const ModelConfig& c, const std::vector<std::int64_t>& ids) {
     if (!has_classes(c)) return std::nullopt;
     if (!c.class_head.any()) return 0;  // of a picture
-    switch (c.class_head.reads) {
-        case ClassRow::every: return std::nullopt;
-        case ClassRow::first:
-        case ClassRow::mean: return 0;
-        case ClassRow::last: break;
+    if (c.class_head.reads == ClassRow::every) return std::nullopt;
+    if (c.class_head.reads == ClassRow::first || reads_mean(c)) return 0;
+    if (c.class_head.reads == ClassRow::end) {
+        // The decoder reads the source one token later, and its last token first.
+        const auto tokens = static_cast<std::int64_t>(ids.size());
+        const auto end = std::find(ids.rbegin(), ids.rend(), c.class_head.end_id);
+        const std::int64_t at = static_cast<std::int64_t>(ids.rend() - end) - 1;
+        return at <= 0 || ids.front() == c.class_head.end_id ? tokens - 1 : at - 1;
     }
     const auto last = std::find_if(ids.rbegin(), ids.rend(), [&](std::int64_t id) { return id != c.class_head.pad_id; });
     return last == ids.rend() ? 0 : static_cast<std::int64_t>(ids.rend() - last) - 1;
@@ -55,7 +69,7 @@ void require_class_position(const ModelConfig& c, const std::vector<std::int64_t
     if (mean ? option.empty() : position == *read) return;
     throw Error(ErrorFacts{.problem = "The head of this classifier does not read this position",
                            .item = option.empty() ? "position" : option,
-                           .expected = mean ? std::string("none: the mean of all tokens is read") : std::to_string(*read),
+                           .expected = mean ? "none: it is " + rows_text(c) : std::to_string(*read),
                            .found = std::to_string(position),
                            .hint = option.empty() ? "" : "Leave " + option + " out: then the right one is read"});
 }
@@ -94,16 +108,13 @@ std::string head_text(const ModelConfig& c) {
     std::string text(enum_word(head_of(c)));
     if (!has_classes(c)) return text;
     text += " of " + with_commas(logit_count(c)) + (c.labels.size() == 1 ? " class (" : " classes (") + class_list(c) + ")";
-    return c.class_head.any() ? text + ", " + row_text(c) : text;
+    return c.class_head.any() ? text + ", " + rows_text(c) : text;
 }
 
 std::string why_no_logits(const ModelConfig& c) {
     if (!c.other_head.empty())
         return "The files hold the head of " + (c.architecture.empty() ? "another class" : c.architecture) + " (" + c.other_head +
-               "), which is not supported: " +
-               (c.architecture.ends_with("ForMultipleChoice")
-                    ? "the score of a choice counts against those of the other choices, which are texts of their own"
-                    : "this model is no language model");
+               "), which is not supported: this model is no language model";
     return "This model has no head";
 }
 

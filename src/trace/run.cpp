@@ -313,7 +313,8 @@ std::unique_ptr<Trace::Internals> run_encoder_decoder(StackRun pass, const Cance
 
 text::Encoding target_encoding(const model::ModelConfig& decoder, const text::Tokenizer& tokenizer, const std::string& target,
                                const text::Encoding& source) {
-    text::Encoding encoding = tokenizer.encode_ids(decoder.start_ids, false);
+    const bool wraps = decoder.class_head.wraps && source.size() > 0;
+    text::Encoding encoding = tokenizer.encode_ids(wraps ? std::vector{source.ids.back()} : decoder.start_ids, false);
     encoding.special.assign(encoding.ids.size(), true);
     encoding.words.assign(encoding.ids.size(), -1);
     encoding.sequence.assign(encoding.ids.size(), -1);

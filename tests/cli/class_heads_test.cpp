@@ -38,6 +38,9 @@ TEST(ClassHeadCommands, InfoSaysWhichHeadAModelHas) {
     EXPECT_EQ(head(classifier("bert")), "sequence classifier");
     EXPECT_EQ(head(classifier("bert-token")), "token classifier");
     EXPECT_EQ(head(classifier("bert-answer")), "question answering");
+    EXPECT_EQ(head(classifier("bert-choice")), "multiple choice");
+    EXPECT_EQ(head(classifier("dinov2-picture")), "image classifier");
+    EXPECT_EQ(head(classifier("t5-token")), "token classifier");
     EXPECT_EQ(head("novella-7m"), "language model");
     EXPECT_EQ(head(kTests + "fixtures/models/bert-mlm"), "masked language model");
     EXPECT_EQ(head(kTests + "fixtures/models/bert"), "none");
@@ -96,6 +99,46 @@ TEST(ClassHeadCommands, EveryKindHasItsPredictions) {
     }
 }
 
+/// Heads that read several rows of a picture, that of the source's </s>, or one score of a choice.
+TEST(ClassHeadCommands, HeadsOfSeveralRowsWork) {
+    const TempFolder folder;
+    for (const char* name : {"clip-picture", "siglip-picture", "dinov2-picture"}) {
+        const std::vector<std::string> model = {classifier(name), "--image", kTests + "fixtures/pictures/scene.png"};
+        EXPECT_THAT(done(headlight(joined({"analyze", "predictions"}, model))).out, HasSubstr(R"(,"POSITIVE",)")) << name;
+        done(headlight(joined(joined({"analyze", "lens"}, model), {"--watch", "neutral"})));
+        done(headlight(joined(joined({"analyze", "attribution"}, model), {"--token", "POSITIVE", "--minus", "NEGATIVE"})));
+        done(headlight(joined(joined({"trace"}, model), {"--capture", "logits", "--out", folder / "t.safetensors"})));
+        const io::TensorStore store = io::TensorStore::open_file(folder / "t.safetensors");
+        ASSERT_TRUE(store.find("class_logits")) << name;
+        EXPECT_EQ(store.find("class_logits")->shape[1], 3) << name;
+        const Outcome elsewhere =
+            headlight(joined(joined({"analyze", "attribution"}, model), {"--token", "POSITIVE", "--position", "2"}));
+        EXPECT_THAT(elsewhere.err, HasSubstr("the mean of the patches")) << name;
+    }
+    const std::vector<std::string> mbart = {"sweep",    classifier("mbart"), "--clean",  kText,      "--answer",
+                                            "POSITIVE", "--wrong",           "NEGATIVE", "--ablate", "zero"};
+    done(headlight(mbart));
+    done(headlight({"analyze", "importance", classifier("mbart"), "--text", kText, "--target", "POSITIVE"}));
+    EXPECT_THAT(
+        done(headlight({"analyze", "predictions", classifier("bert-choice"), "--text", "the cat", "--pair", "the hat"})).out,
+        HasSubstr(R"("choice")"));
+    done(headlight(
+        {"sweep", classifier("bert-choice"), "--clean", kText, "--answer", "choice", "--ablate", "zero", "--metric", "logprob"}));
+}
+
+/// Start and end are compared over the tokens.
+TEST(ClassHeadCommands, AnAnswerHasALensAndImportance) {
+    const std::string model = classifier("bert-answer");
+    EXPECT_THAT(done(headlight({"analyze", "lens", model, "--text", kText, "--watch", "end"})).out, HasSubstr(R"(,"end",)"));
+    const std::vector<std::string> importance = {"analyze", "importance", model, "--text", kText, "--position", "2", "--target"};
+    EXPECT_NE(done(headlight(joined(importance, {"start"}))).out, done(headlight(joined(importance, {"end"}))).out);
+    for (const char* view : {"lens", "importance"}) {
+        const TempFolder folder;
+        done(headlight({"render", model, "--text", kText, "--view", view, "--out", folder / "v.svg"}));
+        EXPECT_THAT(test::slurp(folder / "v.svg"), HasSubstr("start")) << view;
+    }
+}
+
 /// Another row than the head's is no output of the model.
 TEST(ClassHeadCommands, AnotherPositionThanTheHeadsIsRefused) {
     const auto refused = [](const std::vector<std::string>& command, const std::string& expected) {
@@ -128,7 +171,8 @@ TEST(ClassHeadCommands, AnotherPositionThanTheHeadsIsRefused) {
             EXPECT_EQ(table(other, "a.csv"), table(read, "b.csv")) << view;
         }
     }
-    refused({"analyze", "importance", classifier("modernbert-mean"), "--text", kText, "--position", "0"}, "none: the mean");
+    refused({"analyze", "importance", classifier("modernbert-mean"), "--text", kText, "--position", "0"},
+            "none: it is read from the mean");
     done(headlight({"analyze", "importance", classifier("modernbert-mean"), "--text", kText}));
 }
 

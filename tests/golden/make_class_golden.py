@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tiny classifiers in tests/fixtures/class_heads, and the class logits that transformers computes for them.
 
-    python tests/golden/make_class_golden.py [--only NAME]
+    python tests/golden/make_class_golden.py [--only NAME,…]
 
 tests/golden/class_heads.f32.safetensors and .f64: of each model "NAME.ids" and "NAME.logits" ([class] of a sequence classifier,
-[token, class] of a token classifier, [token, 2] of start and end). Encoder-decoder models read the same text as source and, shifted,
-as target. Weights and precisions: see make_golden.py.
+[token, class] of a token classifier, [token, 2] of start and end, [1] of one of several choices). Encoder-decoder models read the same
+text as source and, shifted, as target. Classifiers of pictures have "NAME.pixels" ([colour, y, x]) in place of ids. Weights and precisions: see make_golden.py.
 """
 import argparse
+import json
 import pathlib
 import shutil
 
@@ -112,8 +113,33 @@ TINY = {
                 dict(wide, relative_attention=True, pos_att_type=["p2c", "c2p"], position_biased_input=False)),
     "deberta-token": (T.DebertaForTokenClassification, T.DebertaConfig, wide),
     "deberta-answer": (T.DebertaForQuestionAnswering, T.DebertaConfig, dict(wide, type_vocab_size=2)),
+    "bert-choice": (T.BertForMultipleChoice, T.BertConfig, wide),
+    "roberta-choice": (T.RobertaForMultipleChoice, T.RobertaConfig, wide),
+    "albert-choice": (T.AlbertForMultipleChoice, T.AlbertConfig, dict(wide, embedding_size=4)),
+    "electra-choice": (T.ElectraForMultipleChoice, T.ElectraConfig, dict(wide, embedding_size=6)),
+    "distilbert-choice": (T.DistilBertForMultipleChoice, T.DistilBertConfig,
+                          dict(dim=8, n_layers=2, n_heads=2, hidden_dim=12, max_position_embeddings=40)),
+    "deberta-v2-choice": (T.DebertaV2ForMultipleChoice, T.DebertaV2Config, dict(wide, type_vocab_size=0)),
+    "modernbert-choice": (T.ModernBertForMultipleChoice, T.ModernBertConfig, dict(wide, classifier_pooling="mean")),
+    "mpnet-choice": (T.MPNetForMultipleChoice, T.MPNetConfig, wide),
+    "mbart": (T.MBartForSequenceClassification, T.MBartConfig, bart),
+    "mbart-answer": (T.MBartForQuestionAnswering, T.MBartConfig, bart),
+    "t5-token": (T.T5ForTokenClassification, T.T5Config, t5),
+    "umt5-token": (T.UMT5ForTokenClassification, T.UMT5Config, t5),
 }
-TOKENIZED = ("bert", "bert-token", "bert-answer", "modernbert-mean", "gpt2", "bart")
+# Classifiers that read several rows of a picture, and its height and width.
+COMMON = dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12)
+DINO = dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=2, image_size=16, patch_size=4)
+SMALL = dict(text_config=dict(COMMON, vocab_size=40, max_position_embeddings=8), vision_config=dict(COMMON, image_size=16, patch_size=4))
+PICTURES = {
+    "clip-picture": (T.CLIPForImageClassification, T.CLIPConfig, SMALL, (16, 16)),
+    "siglip-picture": (T.SiglipForImageClassification, T.SiglipConfig, SMALL, (16, 16)),
+    # Positions of 4 x 4 patches, pictures of 3 x 5.
+    "dinov2-picture": (T.Dinov2ForImageClassification, T.Dinov2Config, DINO, (12, 20)),
+    "dinov2-registers-picture": (T.Dinov2WithRegistersForImageClassification, T.Dinov2WithRegistersConfig,
+                                 dict(DINO, num_register_tokens=2), (16, 16)),
+}
+TOKENIZED = ("bert", "bert-token", "bert-answer", "modernbert-mean", "gpt2", "bart", "bert-choice", "mbart")
 ENCODERS = ("Bert", "Roberta", "Albert", "Electra", "Deberta")
 
 
@@ -130,7 +156,7 @@ def make_tiny(name, seed):
     special = {} if "eos_token_id" in fields else ENCODER if encoder else DECODER
     if "Roberta" in kind.__name__:
         special = dict(bos_token_id=2, eos_token_id=3, pad_token_id=1)
-    labels = {} if "QuestionAnswering" in kind.__name__ else dict(id2label=TAGS if "Token" in kind.__name__ else NAMES)
+    labels = {} if any(name in kind.__name__ for name in ("QuestionAnswering", "MultipleChoice")) else dict(id2label=TAGS if "Token" in kind.__name__ else NAMES)
     if "num_labels" in fields:
         labels = {}
     elif name == "mistral":  # without names, and another number than the two that are not written
@@ -149,12 +175,43 @@ def make_tiny(name, seed):
     for extra in folder.glob("generation_config.json"):
         extra.unlink()
     if tokenizer:
-        if name == "bart":
+        if name in ("bart", "mbart"):
             from tokenizers import processors
+        if name == "mbart":  # <s> stands for the language
+            tokenizer.post_processor = processors.TemplateProcessing("$A </s> <s>", "$A </s> $B </s> <s>", [("<s>", 1), ("</s>", 2)])
+        if name == "bart":
             tokenizer.post_processor = processors.TemplateProcessing("<s> $A </s>", "<s> $A </s> </s> $B </s>",
                                                                      [("<s>", 1), ("</s>", 2)])
         tokenizer.save(str(folder / "tokenizer.json"))
     print(name, sum(f.stat().st_size for f in folder.iterdir()))
+
+
+def make_picture_classifier(name, seed):
+    kind, config_kind, fields, (height, width) = PICTURES[name]
+    torch.manual_seed(seed)
+    model = kind(config_kind(**fields, id2label=NAMES, label2id={v: k for k, v in NAMES.items()}))
+    make_golden.randomise(model, seed)
+    folder = MODELS / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    model.save_pretrained(folder)
+    size = dict(height=height, width=width)
+    plan = dict(image_processor_type="ViTImageProcessor", do_resize=True, size=size, resample=2, do_rescale=True, do_normalize=True,
+                rescale_factor=1 / 255, image_mean=[0.5, 0.5, 0.5], image_std=[0.5, 0.5, 0.5])
+    (folder / "preprocessor_config.json").write_text(json.dumps(plan, indent=2) + "\n")
+    print(name, sum(f.stat().st_size for f in folder.iterdir()))
+
+
+@torch.no_grad()
+def classes_of_picture(name, seed, dtype):
+    kind, _, _, (height, width) = PICTURES[name]
+    model = kind.from_pretrained(MODELS / name, attn_implementation="eager", dtype=dtype).eval()
+    pixels = torch.randn((3, height, width), generator=torch.Generator().manual_seed(seed))
+    make_golden.set_precision(dtype == F64)
+    with decoders.lifted(model, dtype == F64):
+        logits = model(pixel_values=pixels.to(dtype)[None]).logits[0]
+    make_golden.set_precision(False)
+    return pixels, logits.to(dtype).contiguous()
 
 
 def ids_of(name, config):
@@ -163,6 +220,8 @@ def ids_of(name, config):
     text = [4 + (7 * i * i + 3 * i) % (config.vocab_size - 4) if config.vocab_size < 40 else 6 + (11 * i) % 50 for i in range(n)]
     if is_encoder(TINY[name][0]):
         return [2] + text + [3]
+    if "MBart" in TINY[name][0].__name__:
+        return text + [2, 1]
     if config.is_encoder_decoder:
         return [1] + text + [2]
     padded = "Sequence" in TINY[name][0].__name__ and config.pad_token_id is not None
@@ -177,7 +236,11 @@ def logits_of(name, dtype):
     ids = ids_of(name, model.config)
     make_golden.set_precision(dtype == F64)
     with decoders.lifted(model, dtype == F64), encoder_decoders.buckets_in_float32():
-        outputs = model(input_ids=torch.tensor([ids]))
+        rows = torch.tensor([ids])
+        if "MultipleChoice" in kind.__name__:  # one of them
+            outputs = model(input_ids=rows[None], attention_mask=torch.ones_like(rows)[None])
+        else:
+            outputs = model(input_ids=rows)
     make_golden.set_precision(False)
     logits = torch.stack((outputs.start_logits[0], outputs.end_logits[0]), 1) if hasattr(outputs, "start_logits") else outputs.logits[0]
     return ids, logits.to(dtype).contiguous()
@@ -187,17 +250,24 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--only")
     only = parser.parse_args().only
+    only = only and only.split(",")
     torch.set_num_threads(1)
     for precision, dtype in (("f32", torch.float32), ("f64", F64)):
         path = GOLDEN / f"class_heads.{precision}.safetensors"
         tensors = load_file(path) if only else {}
         for seed, name in enumerate(TINY):
-            if only and name != only:
+            if only and name not in only:
                 continue
             if precision == "f32":
                 make_tiny(name, 4000 + seed)
             ids, logits = logits_of(name, dtype)
             tensors[name + ".ids"], tensors[name + ".logits"] = torch.tensor(ids), logits
+        for seed, name in enumerate(PICTURES):
+            if only and name not in only:
+                continue
+            if precision == "f32":
+                make_picture_classifier(name, 4900 + seed)
+            tensors[name + ".pixels"], tensors[name + ".logits"] = classes_of_picture(name, 4900 + seed, dtype)
         save_file(tensors, path)
 
 

@@ -13,17 +13,29 @@
 namespace headlight::model {
 
 /// The row of the logits that is the model's output: of a picture that of [CLS]; of a text the one its head reads
-/// (ClassRow::mean: every row is the output, 0). nullopt where every row is one, and for language models.
+/// (reads_mean: every row is the output, 0). nullopt where every row is one, and for language models.
 std::optional<std::int64_t> class_position(const ModelConfig&, const std::vector<std::int64_t>& ids);
 
-/// The same of the classifiers of texts alone: what another row of theirs would give is no output of the model. Rows of pictures
-/// may be asked about.
+/// The same of classifiers with a ClassHead: what another row of theirs would give is no output of the model. Where a picture's
+/// [CLS] is read, its other rows may be asked about.
 std::optional<std::int64_t> text_class_position(const ModelConfig&, const std::vector<std::int64_t>& ids);
 
 /// Error where the head of a classifier of texts does not read this row; `option` names what asked for it. The mean of all rows
 /// is read at none of them: an error only where an option asks for one.
 void require_class_position(const ModelConfig&, const std::vector<std::int64_t>& ids, std::int64_t position,
                             const std::string& option = {});
+
+/// A row that a head of several reads: the logits are b_U and the sum over these of share * row . W_U[part d_model ...].
+struct ReadRow {
+    std::int64_t row = 0;
+    double share = 1;
+    std::int64_t part = 0;  ///< below head_parts()
+};
+/// The rows of a model whose reads_mean(), of so many tokens.
+std::vector<ReadRow> rows_read(const ModelConfig&, std::int64_t tokens);
+
+/// "read at the first token", "read from the mean of all tokens".
+std::string rows_text(const ModelConfig&);
 
 /// "NEGATIVE, NEUTRAL, POSITIVE", with "and N more" behind the first twelve.
 std::string class_list(const ModelConfig&);

@@ -110,7 +110,8 @@ enum class HeadKind {
     image_classifier,
     sequence_classifier,
     token_classifier,
-    question_answering
+    question_answering,
+    multiple_choice
 };
 inline constexpr EnumRow<HeadKind> head_kinds[] = {
     {HeadKind::none, "none", "No logits"},
@@ -119,16 +120,20 @@ inline constexpr EnumRow<HeadKind> head_kinds[] = {
     {HeadKind::image_classifier, "image classifier", "Logits of a picture's classes"},
     {HeadKind::sequence_classifier, "sequence classifier", "Logits of a text's classes"},
     {HeadKind::token_classifier, "token classifier", "Logits of each token's classes"},
-    {HeadKind::question_answering, "question answering", "Logits of each token as start and end of the answer"}};
+    {HeadKind::question_answering, "question answering", "Logits of each token as start and end of the answer"},
+    {HeadKind::multiple_choice, "multiple choice", "A text's score as one of several choices"}};
 constexpr const auto& enum_rows(HeadKind) { return head_kinds; }
 
 /// Which rows of the stream the classes of a text are read from: all of them, each for itself; the first ([CLS]); the last that
-/// is no padding; the mean of all.
-enum class ClassRow { every, first, last, mean };
+/// is no padding; the mean of all; that of the source's last end token (mBART, whose language token comes after it). Of a
+/// picture: the mean of its patches (CLIP, SigLIP); [CLS] and behind it the mean of its patches, one vector of 2 d_model
+/// (DINOv2).
+enum class ClassRow { every, first, last, mean, end, patches, class_and_patches };
 
-/// The head of a model that classifies texts or tokens, or marks answers. It reads the stream behind the final norm, where there
-/// is one: an optional dense layer with its activation (BERT calls it the pooler) and an optional norm, then the classifier,
-/// which is the unembedding. The classes are ModelConfig::labels.
+/// The head of a model that classifies texts or tokens, marks answers, or classifies pictures by more than their [CLS]. It reads
+/// the stream behind the final norm, where there is one: an optional dense layer with its activation (BERT calls it the pooler)
+/// and an optional norm, then the classifier, which is the unembedding. The classes are ModelConfig::labels; a choice among
+/// several texts has one, its score.
 struct ClassHead {
     HeadKind kind = HeadKind::none;  ///< none: the model has no such head
     ClassRow reads = ClassRow::first;
@@ -136,6 +141,8 @@ struct ClassHead {
     bool norm = false;                         ///< a LayerNorm behind the activation (ModernBERT)
     Activation activation = Activation::tanh;  ///< of the dense layer
     std::int64_t pad_id = -1;                  ///< ClassRow::last: tokens that do not count; -1: all count
+    std::int64_t end_id = -1;                  ///< ClassRow::end: the end token
+    bool wraps = false;                        ///< the decoder starts with the source's last token (mBART), not with start_ids
     bool independent = false;                  ///< several classes may be right: sigmoids of the logits, not their softmax
     bool any() const noexcept { return kind != HeadKind::none; }
 };
@@ -284,7 +291,7 @@ struct ModelConfig {
     std::int64_t d_projection = 0;  ///< CLIP: width that both towers are projected to; 0: no projection
 
     std::vector<std::string> labels;  ///< classes that the logits are of (id2label); empty: they are of the vocabulary
-    ClassHead class_head;             ///< of a model that classifies texts
+    ClassHead class_head;             ///< of a model that classifies texts, or pictures by several rows
     std::string other_head;           ///< a tensor of a head that is not computed and takes the unembedding's place; "": none
 
     Disentangled disentangled;    ///< DeBERTa's terms of the score; beside `positions`
@@ -335,8 +342,15 @@ inline HeadKind head_of(const ModelConfig& c) noexcept {
            : fills_masks(c)     ? HeadKind::masked_language_model
                                 : HeadKind::language_model;
 }
-/// The classes are read from the mean of all rows: no row of the logits is that of its position.
-inline bool reads_mean(const ModelConfig& c) noexcept { return c.class_head.reads == ClassRow::mean; }
+/// The classes are read from several rows together: every row of the logits is the output, and none is that of its position.
+inline bool reads_mean(const ModelConfig& c) noexcept {
+    return c.class_head.reads == ClassRow::mean || c.class_head.reads == ClassRow::patches ||
+           c.class_head.reads == ClassRow::class_and_patches;
+}
+/// Vectors of d_model numbers that the classifier reads, one behind the other.
+inline std::int64_t head_parts(const ModelConfig& c) noexcept {
+    return c.class_head.reads == ClassRow::class_and_patches ? 2 : 1;
+}
 /// A layer that is not linear stands between the stream and the unembedding.
 inline bool has_dense_head(const ModelConfig& c) noexcept { return c.mlm_head || c.class_head.dense; }
 inline std::int64_t patch_rows(const ModelConfig& c) noexcept { return c.patch_size > 0 ? c.image_height / c.patch_size : 0; }

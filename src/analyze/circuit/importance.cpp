@@ -9,10 +9,12 @@
 #include "headlight/base/error.h"
 #include "headlight/model/classes.h"
 #include "headlight/trace/replay.h"
+#include "headlight/trace/variants.h"
 #include "headlight/trace/weights.h"
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <random>
 
@@ -28,6 +30,7 @@ struct Question {
     trace::TokenIds tokens;
     std::int64_t position = 0;
     bool masked = false;
+    bool answer = false;  ///< probabilities are over the tokens: of start and of end
     std::int64_t target = 0;
     std::int64_t own() const { return static_cast<std::int64_t>(tokens.ids.size()); }
     std::int64_t source() const { return static_cast<std::int64_t>(tokens.source.size()); }
@@ -40,18 +43,18 @@ Question question_of(const model::Model& model, const text::Tokenizer& tokenizer
         throw Error({.problem = "Importance is about the tokens of a text, and this model reads pictures",
                      .item = model.config().name,
                      .hint = "Attention, rollout, the lens and attribution work for it"});
-    if (head_of(model.config()) == model::HeadKind::question_answering)
-        throw Error(
-            {.problem =
-                 "Importance asks about one row of logits, and this model compares its rows: each token as start and as end "
-                 "of the answer",
-             .item = model.config().name,
-             .hint = "Predictions and attribution work for it"});
+    const bool answer = head_of(model.config()) == model::HeadKind::question_answering;
+    if (answer && model.config().causal)
+        throw Error({.problem = "Importance in a causal model reads the text up to the position, and a start or end of an answer "
+                                "is one among all tokens",
+                     .item = model.config().name,
+                     .expected = "an encoder",
+                     .hint = "Predictions, the lens and attribution work for it"});
     if (position.value < 0 || position.value >= encoding.size())
         throw Error({.problem = "There is no such position in the text",
                      .expected = "0 to " + std::to_string(encoding.size() - 1),
                      .found = std::to_string(position.value)});
-    Question q{.model = model, .tokens = trace::ids_of(encoding), .position = position.value};
+    Question q{.model = model, .tokens = trace::ids_of(encoding), .position = position.value, .answer = answer};
     if (model.config().causal) {
         q.tokens.ids.resize(static_cast<std::size_t>(position.value) + 1);
         q.tokens.type_ids.resize(std::min(q.tokens.type_ids.size(), q.tokens.ids.size()));
@@ -92,11 +95,14 @@ at::Tensor chances_of(const model::ModelConfig& c, const at::Tensor& row) {
     return c.class_head.independent ? at::sigmoid(row) : at::softmax(row, 0);
 }
 
+/// Of the position: of the classes or tokens that its row is of, or of an answer of start and end.
+at::Tensor chances_there(const Question& q, const at::Tensor& logits) {
+    return q.answer ? at::softmax(logits, 0).select(0, q.position) : chances_of(q.model.config(), logits.select(0, q.position));
+}
+
 void set_gradients(Importance& out, const Question& q, const CancelToken& cancel, const Progress& progress) {
     const HookPoint input = input_of(out);
-    const auto probability = [&](const at::Tensor& logits) {
-        return chances_of(q.model.config(), logits.select(0, q.position)).select(0, q.target);
-    };
+    const auto probability = [&](const at::Tensor& logits) { return chances_there(q, logits).select(0, q.target); };
     const trace::Gradients g = trace::gradients(q.model, q.tokens, {input}, probability, cancel, progress);
     const auto take = [&](const auto& values, const auto& gradients) {
         if (values.empty()) return;
@@ -129,7 +135,7 @@ at::Tensor set_attention(Importance& out, const Question& q, const CancelToken& 
         }
     };
     const at::Tensor logits = trace::replay_row(q.model, q.tokens, q.position, take, cancel, progress);
-    return chances_of(q.model.config(), logits.select(0, q.position).to(at::kDouble));
+    return chances_there(q, logits.to(at::kDouble));
 }
 
 /// Uniform in [0, n) without the library's own distributions, which differ between systems.
@@ -159,6 +165,13 @@ public:
         for (std::int64_t first = 0; first < count(); first += at_once) {
             std::vector<trace::Variant> variants;
             for (std::int64_t i = first; i < std::min(first + at_once, count()); ++i) variants.push_back(variant(i));
+            const auto report = [&](const ProgressStep& step) {
+                if (progress) progress({step.what, step.unit, first + step.done, count()});
+            };
+            if (q_.answer) {
+                run_answers(target, variants, cancel, report);
+                continue;
+            }
             const auto take = [&](std::int64_t, const at::Tensor& own, const at::Tensor& logits) {
                 const model::ModelConfig& c = q_.model.config();
                 const at::Tensor before = chances_of(c, own.to(at::kDouble));
@@ -168,9 +181,7 @@ public:
                     distances_.push_back(0.5 * change.abs().sum().item<double>());
                 }
             };
-            trace::replay_variants(q_.model, q_.tokens, q_.position, variants, take, cancel, [&](const ProgressStep& step) {
-                if (progress) progress({step.what, step.unit, first + step.done, count()});
-            });
+            trace::replay_variants(q_.model, q_.tokens, q_.position, variants, take, cancel, report);
         }
     }
     /// [token] NaN where none was replaced.
@@ -190,6 +201,23 @@ public:
     }
 
 private:
+    /// The distribution is over the tokens: all rows are read, of one column.
+    void run_answers(std::int64_t target, const std::vector<trace::Variant>& variants, const CancelToken& cancel,
+                     const Progress& progress) {
+        const std::shared_ptr<const model::Model> model(std::shared_ptr<const model::Model>(), &q_.model);  // outlives the call
+        const trace::Variants runs(model, q_.tokens, {.columns = {target}}, cancel);
+        const auto chances = [](const at::Tensor& logits) { return at::softmax(logits.to(at::kDouble).select(1, 0), 0); };
+        const at::Tensor before = chances(runs.logits());
+        const std::size_t first = lost_.size();
+        lost_.resize(first + variants.size());
+        distances_.resize(first + variants.size());
+        const auto take = [&](std::int64_t variant, const at::Tensor& logits) {
+            const at::Tensor change = before - chances(logits);
+            lost_[first + static_cast<std::size_t>(variant)] = change[q_.position].item<double>();
+            distances_[first + static_cast<std::size_t>(variant)] = 0.5 * change.abs().sum().item<double>();
+        };
+        runs.run(variants, take, cancel, progress);
+    }
     std::int64_t keys_of(Hook pattern) const {  // causal: the text ends at the position
         return pattern == Hook::cross_pattern ? q_.source() : q_.own();
     }

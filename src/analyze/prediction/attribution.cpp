@@ -150,41 +150,45 @@ void through_dense_head(const trace::Trace& trace, Position p, StreamReading& re
     reading.direction = at::mv(wide(head.weight), sloped);
 }
 
-/// The positions whose streams a row of logits is made of: all of them where the head reads their mean.
-std::vector<Position> rows_of(const trace::Trace& trace, Position p) {
-    if (!reads_mean(trace.config())) return {p};
-    std::vector<Position> all;
-    for (std::int64_t i = 0; i < trace.tokens(); ++i) all.emplace_back(i);
-    return all;
+/// The positions whose streams a row of logits is made of: several where the head reads them together.
+std::vector<model::ReadRow> rows_of(const trace::Trace& trace, Position p) {
+    if (reads_mean(trace.config())) return model::rows_read(trace.config(), trace.tokens());
+    return {{.row = p.value}};
 }
 
-/// The mean of several splits, part by part.
-Decomposition mean_of(const std::vector<Decomposition>& splits) {
-    Decomposition mean = splits.front();
-    const auto n = static_cast<double>(splits.size());
-    for (Contribution& part : mean.parts) part.value = 0;
-    for (const Decomposition& split : splits)
+/// The sum of several splits by the shares of their rows, part by part.
+Decomposition sum_of(const std::vector<Decomposition>& splits, const std::vector<model::ReadRow>& rows) {
+    Decomposition sum = splits.front();
+    for (Contribution& part : sum.parts) part.value = 0;
+    for (std::size_t row = 0; row < splits.size(); ++row) {
+        const Decomposition& split = splits[row];
         for (std::size_t i = 0; i < split.parts.size(); ++i) {
             const Contribution& each = split.parts[i];
             const auto is_same = [&](const Contribution& part) {
                 return part.component == each.component && part.layer == each.layer && part.index == each.index;
             };
-            auto part = mean.parts.begin() + static_cast<std::ptrdiff_t>(std::min(i, mean.parts.size() - 1));
-            if (!is_same(*part)) part = std::ranges::find_if(mean.parts, is_same);  // one of them has a part more
-            if (part == mean.parts.end()) part = mean.parts.insert(part, {each.component, each.layer, each.index, 0});
-            part->value += each.value / n;
+            auto part = sum.parts.begin() + static_cast<std::ptrdiff_t>(std::min(i, sum.parts.size() - 1));
+            if (!is_same(*part)) part = std::ranges::find_if(sum.parts, is_same);  // one of them has a part more
+            if (part == sum.parts.end()) part = sum.parts.insert(part, {each.component, each.layer, each.index, 0});
+            part->value += each.value * rows[row].share;
         }
-    mean.sum = 0;
-    for (const Contribution& part : mean.parts) mean.sum += part.value;
-    return mean;
+    }
+    sum.sum = 0;
+    for (const Contribution& part : sum.parts) sum.sum += part.value;
+    return sum;
 }
 
 }  // namespace
 
-StreamReading logit_reading(const trace::Trace& trace, Position p, const AttributionOptions& o) {
+StreamReading logit_reading(const trace::Trace& trace, const model::ReadRow& row, const AttributionOptions& o) {
     const model::ModelConfig& c = trace.config();
-    const at::Tensor b_u = trace::unembed_bias(*trace.model());
-    const auto column = [&](std::int64_t token) { return wide(trace::unembed(*trace.model(), token, 1).select(1, 0)); };
+    const Position p(row.row);
+    const bool parts = model::head_parts(c) > 1;
+    const at::Tensor b_u = row.part == 0 ? trace::unembed_bias(*trace.model()) : at::Tensor();  // counted once
+    const auto column = [&](std::int64_t token) {
+        const at::Tensor whole = wide(trace::unembed(*trace.model(), token, 1).select(1, 0));
+        return parts ? whole.narrow(0, row.part * c.d_model, c.d_model) : whole;
+    };
     StreamReading reading{.direction = column(o.token), .constant = 0, .layer = Layer(c.n_layers - 1), .behind_mlp = true};
     if (b_u.defined()) reading.constant += b_u[o.token].to(at::kDouble).item<double>();
     if (o.minus) {
@@ -200,10 +204,11 @@ StreamReading logit_reading(const trace::Trace& trace, Position p, const Attribu
 Decomposition attribution(const trace::Trace& trace, Position p, const AttributionOptions& o) {
     check_attribution(trace, p, o);
     const at::NoGradGuard no_grad;
-    std::vector<Decomposition> rows;
-    for (const Position row : rows_of(trace, p))
-        rows.push_back(split_reading(trace, row, logit_reading(trace, row, o), o.neurons));
-    Decomposition split = rows.size() == 1 ? std::move(rows.front()) : mean_of(rows);
+    const std::vector<model::ReadRow> rows = rows_of(trace, p);
+    std::vector<Decomposition> splits;
+    for (const model::ReadRow& row : rows)
+        splits.push_back(split_reading(trace, Position(row.row), logit_reading(trace, row, o), o.neurons));
+    Decomposition split = splits.size() == 1 ? std::move(splits.front()) : sum_of(splits, rows);
     split.total = logit_of(trace, p, o.token) - (o.minus ? logit_of(trace, p, *o.minus) : 0.0);
     return split;
 }
@@ -238,14 +243,14 @@ std::vector<double> neuron_parts(const trace::Trace& trace, Position p, const At
 Eigen::VectorXd head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
     check_attribution(trace, p, o);
     check_head(trace, id);
-    const std::vector<Position> rows = rows_of(trace, p);
     Eigen::VectorXd sum = Eigen::VectorXd::Zero(trace.tokens());
-    for (const Position row : rows) {
+    for (const model::ReadRow& row : rows_of(trace, p)) {
         Directions directions;
-        split_reading(trace, row, logit_reading(trace, row, o), false, &directions);
-        sum += to_vector_d(sources_of(trace, id, row, directions.attention[static_cast<std::size_t>(id.layer.value)]));
+        split_reading(trace, Position(row.row), logit_reading(trace, row, o), false, &directions);
+        const at::Tensor& towards = directions.attention[static_cast<std::size_t>(id.layer.value)];
+        sum += row.share * to_vector_d(sources_of(trace, id, Position(row.row), towards));
     }
-    return sum / static_cast<double>(rows.size());
+    return sum;
 }
 
 Eigen::VectorXd cross_head_sources(const trace::Trace& trace, HeadId id, Position p, const AttributionOptions& o) {
@@ -257,26 +262,26 @@ Eigen::VectorXd cross_head_sources(const trace::Trace& trace, HeadId id, Positio
                      .expected = "an encoder-decoder model"});
     check_head(*cross, id);
     Directions directions;
-    split_reading(trace, p, logit_reading(trace, p, o), false, &directions);
+    split_reading(trace, p, logit_reading(trace, {.row = p.value}, o), false, &directions);
     return to_vector_d(sources_of(*cross, id, p, directions.cross[static_cast<std::size_t>(id.layer.value)]));
 }
 
 Eigen::MatrixXd all_head_sources(const trace::Trace& trace, Position p, const AttributionOptions& o, const CancelToken& cancel) {
     check_attribution(trace, p, o);
     const model::ModelConfig& c = trace.config();
-    const std::vector<Position> rows = rows_of(trace, p);
     Eigen::MatrixXd all = Eigen::MatrixXd::Zero(c.n_layers * c.n_heads, trace.tokens());
-    for (const Position row : rows) {
+    for (const model::ReadRow& row : rows_of(trace, p)) {
         Directions directions;
-        split_reading(trace, row, logit_reading(trace, row, o), false, &directions);
+        split_reading(trace, Position(row.row), logit_reading(trace, row, o), false, &directions);
         for (std::int64_t l = 0; l < c.n_layers; ++l) {
             cancel.throw_if_cancelled();
             for (std::int64_t h = 0; h < c.n_heads; ++h)
                 all.row(l * c.n_heads + h) +=
-                    to_vector_d(sources_of(trace, {Layer(l), Head(h)}, row, directions.attention[static_cast<std::size_t>(l)]));
+                    row.share * to_vector_d(sources_of(trace, {Layer(l), Head(h)}, Position(row.row),
+                                                       directions.attention[static_cast<std::size_t>(l)]));
         }
     }
-    return all / static_cast<double>(rows.size());
+    return all;
 }
 
 AttributionOptions logit_asked(const trace::Trace& trace, Position position, const LogitRequest& asked) {

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace headlight::analyze {
@@ -34,12 +35,6 @@ Hook hook_of(StreamPlace place) {
 void check_lens(const trace::Trace& trace, const LensOptions& options) {
     const model::ModelConfig& c = trace.config();
     require_unembedding(c, "The logit lens");
-    if (head_of(c) == model::HeadKind::question_answering)
-        throw Error(
-            {.problem = "The logit lens compares the columns of a row, and this model compares its rows: each token as start and "
-                        "as end of the answer",
-             .item = c.name,
-             .hint = "Predictions and attribution work for it"});
     if (options.tuned) check_place(*options.tuned, options.at);
     if (options.watched) {
         const std::int64_t vocab = logit_count(c);
@@ -195,6 +190,52 @@ private:
     std::vector<Output> outputs_;
 };
 
+bool marks_answers(const trace::Trace& trace) { return head_of(trace.config()) == model::HeadKind::question_answering; }
+
+/// Question answering: every state as start and end of the answer, [layer, position, 2] float64; the last row is the output.
+at::Tensor answer_logits(const trace::Trace& trace, const LensOptions& options, const CancelToken& cancel,
+                         const Progress& progress) {
+    const std::int64_t layers = trace.config().n_layers, tokens = trace.tokens();
+    States states(trace, options, tokens);
+    at::Tensor all = at::empty({layers + 1, tokens, logit_count(trace.config())}, at::kDouble);
+    const std::int64_t at_once = std::max<std::int64_t>(1, logit_rows_at_a_time(all.size(2)) / layers);
+    for (std::int64_t first = 0; first < tokens; first += at_once) {
+        cancel.throw_if_cancelled();
+        if (progress) progress({"Reading the stream", "token", first, tokens});
+        const std::int64_t count = std::min(at_once, tokens - first);
+        const at::Tensor logits = on_cpu(trace::logits_of(*trace.model(), states.of(0, layers, first, count)));
+        all.narrow(0, 0, layers).narrow(1, first, count).copy_(logits.view({layers, count, -1}));
+        all[layers].narrow(0, first, count).copy_(final_logits(trace, first, count));
+    }
+    return all;
+}
+
+/// How many tokens are likelier, [layer, position].
+at::Tensor ranks_over_tokens(const at::Tensor& logits) {
+    return at::argsort(at::argsort(logits, /*stable=*/true, 1, /*descending=*/true), /*stable=*/true, 1, false);
+}
+
+void fill_answers(LogitLens& lens, const at::Tensor& logits, std::int64_t top) {
+    const at::Tensor log = at::log_softmax(logits, 1), chances = log.exp();
+    const std::int64_t watched = *lens.watched;
+    const at::Tensor own = log.select(2, watched), p = chances.select(2, watched);
+    const at::Tensor entropy = -(p * own).sum(1);
+    const at::Tensor kl = (p[lens.layers].unsqueeze(0) * (own[lens.layers].unsqueeze(0) - own)).sum(1);
+    const at::Tensor ranks = ranks_over_tokens(logits.select(2, watched));
+    for (std::int64_t l = 0; l <= lens.layers; ++l)
+        for (std::int64_t i = 0; i < lens.positions; ++i) {
+            LensState& state = lens.states[static_cast<std::size_t>(l * lens.positions + i)];
+            for (std::int64_t id = 0; id < logits.size(2); ++id)
+                state.top.push_back({id, logits[l][i][id].item<float>(), static_cast<float>(chances[l][i][id].item<double>())});
+            state.watched = state.top[static_cast<std::size_t>(watched)];
+            std::ranges::stable_sort(state.top, std::greater{}, &TokenScore::probability);
+            state.top.resize(std::min(state.top.size(), static_cast<std::size_t>(std::max<std::int64_t>(top, 1))));
+            state.watched_rank = ranks[l][i].item<std::int64_t>();
+            state.entropy = std::max(0.0, entropy[l].item<double>());
+            state.kl_to_final = std::max(0.0, kl[l].item<double>());
+        }
+}
+
 }  // namespace
 
 void require_unembedding(const model::ModelConfig& config, const std::string& what) {
@@ -232,6 +273,13 @@ LogitLens logit_lens(const trace::Trace& trace, const LensOptions& options, cons
                    .watched = options.watched,
                    .states = {}};
     lens.states.resize(static_cast<std::size_t>((lens.layers + 1) * lens.positions));
+    if (marks_answers(trace)) {
+        lens.over_tokens = true;
+        lens.vocab = lens.positions;
+        lens.watched = options.watched.value_or(0);
+        fill_answers(lens, answer_logits(trace, options, cancel, progress), options.top);
+        return lens;
+    }
     Reader reader(trace, options, lens);
     // Few positions and all layers in one product: the output's distribution of a position is then read while it is warm.
     const std::int64_t at_once = std::max<std::int64_t>(1, logit_rows_at_a_time(lens.vocab) / lens.layers);
@@ -250,6 +298,16 @@ LensHistory lens_history(const trace::Trace& trace, Position position, const std
     const at::NoGradGuard no_grad;
     const std::int64_t vocab = logit_count(trace.config()), layers = trace.config().n_layers;
     LensHistory history{.ids = ids, .layers = layers, .scores = {}, .ranks = {}};
+    if (marks_answers(trace)) {
+        const at::Tensor logits = answer_logits(trace, options, {}, {}), chances = at::softmax(logits, 1);
+        for (std::int64_t l = 0; l <= layers; ++l)
+            for (const std::int64_t id : ids) {
+                history.scores.push_back({id, logits[l][position.value][id].item<float>(),
+                                          static_cast<float>(chances[l][position.value][id].item<double>())});
+                history.ranks.push_back(ranks_over_tokens(logits.select(2, id))[l][position.value].item<std::int64_t>());
+            }
+        return history;
+    }
     const auto add = [&](const at::Tensor& logits) {
         for (std::int64_t r = 0; r < logits.size(0); ++r) {
             const float* x = logits.data_ptr<float>() + r * vocab;
@@ -289,6 +347,17 @@ Table table_of(const LogitLens& lens, const trace::Trace& trace, std::int64_t to
                          {"entropy", "nats, on rank 0"},
                          {"text_token", "the token at the position, on rank 0"},
                          {"watched_rank", "of the watched token in this state, on rank 0; 0: the likeliest"}};
+    if (lens.over_tokens) {
+        table.definitions = {
+            {"layer", "-1: the model's output"},
+            {"rank", "of start and end at this token; 0: the likelier"},
+            {"logit", "of the state as start or end of the answer"},
+            {"probability", "softmax over the tokens"},
+            {"kl_to_final", "nats, KL(model's output || this layer) over the tokens, of the watched end; on rank 0"},
+            {"entropy", "nats, of the layer's distribution over the tokens, of the watched end; on rank 0"},
+            {"text_token", "the token at the position, on rank 0"},
+            {"watched_rank", "of this token among all as the watched end (start unless named); 0: the likeliest"}};
+    }
     const auto label = [&](std::int64_t id) { return output_label(trace, id); };
     const auto add_state = [&](std::int64_t layer, std::int64_t position) {
         const LensState& state = lens.state(layer, Position(position));
@@ -310,7 +379,7 @@ Table table_of(const LogitLens& lens, const trace::Trace& trace, std::int64_t to
         };
         const std::int64_t listed = std::min(top, std::ssize(state.top));
         for (std::int64_t rank = 0; rank < listed; ++rank) row(rank, state.top[static_cast<std::size_t>(rank)]);
-        if (lens.watched && state.watched_rank >= listed) row(state.watched_rank, state.watched);
+        if (lens.watched && !lens.over_tokens && state.watched_rank >= listed) row(state.watched_rank, state.watched);
     };
     for (std::int64_t layer = 0; layer <= lens.layers; ++layer)
         for (std::int64_t position = 0; position < lens.positions; ++position)

@@ -9,7 +9,8 @@
 namespace headlight::analyze {
 
 std::string output_label(const model::ModelConfig& c, const text::Tokenizer& tokenizer, std::int64_t id) {
-    return c.class_head.any() ? c.labels.at(static_cast<std::size_t>(id)) : text::token_label(tokenizer, id);
+    return c.class_head.any() && !model::reads_pictures(c) ? c.labels.at(static_cast<std::size_t>(id))
+                                                           : text::token_label(tokenizer, id);
 }
 
 std::string output_label(const trace::Trace& trace, std::int64_t id) {
@@ -49,7 +50,8 @@ void require_token_logits(const model::ModelConfig& c, const std::string& what) 
     throw Error({.problem = what + " needs logits of tokens, and this model's are of classes",
                  .item = c.name,
                  .found = model::head_text(c),
-                 .hint = "The lens, attribution, importance and sweeps work towards a class"});
+                 .hint = reads_pictures(c) ? "The lens, attribution and sweeps work towards a class"
+                                           : "The lens, attribution, importance and sweeps work towards a class"});
 }
 
 }  // namespace headlight::analyze

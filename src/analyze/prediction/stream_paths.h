@@ -3,6 +3,7 @@
 #pragma once
 
 #include "headlight/analyze/prediction/attribution.h"
+#include "headlight/model/classes.h"
 
 #include <ATen/ATen.h>
 
@@ -39,7 +40,7 @@ FrozenNorm frozen_norms(const trace::Trace&, model::Hook scale, Layer, std::int6
 at::Tensor before_norm(const trace::Trace&, model::Hook scale, Layer, Position, const at::Tensor& direction, double& constant);
 
 /// The direct logit (difference) as a reading of the last stream.
-StreamReading logit_reading(const trace::Trace&, Position, const AttributionOptions&);
+StreamReading logit_reading(const trace::Trace&, const model::ReadRow&, const AttributionOptions&);
 
 /// What is read at the output of every layer's attention, and at that of its attention to a source: [position, reading, d_model],
 /// of one reading at one position [d_model].

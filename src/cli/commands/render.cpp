@@ -205,8 +205,8 @@ void note_unread_position(const trace::Trace& trace, const Request& request, con
     const auto read = model::text_class_position(trace.config(), trace.encoding().ids);
     if (!read || !request.query || !figure::view_spec(request.view).reads_head) return;
     if (!reads_mean(trace.config()) && request.query->value == *read) return;
-    console.note("--position " + std::to_string(request.query->value) + " is a mark only: the head of this classifier reads " +
-                 (reads_mean(trace.config()) ? "the mean of all tokens" : "position " + std::to_string(*read)));
+    console.note("--position " + std::to_string(request.query->value) + " is a mark only: this classifier is " +
+                 (reads_mean(trace.config()) ? model::rows_text(trace.config()) : "read at position " + std::to_string(*read)));
 }
 
 /// The heads that --where leaves out. Errors in the expression name the column.

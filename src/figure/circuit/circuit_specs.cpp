@@ -63,8 +63,9 @@ std::string no_prediction(const trace::Trace& trace) {
         return "Importance is defined for the tokens of a text. The lens and the attribution work.";
     if (!trace::edits_of(trace).empty())
         return "Importance runs the model by itself, without the edits of this run. Switch the edits off, or look at another view.";
-    if (head_of(trace.config()) == model::HeadKind::question_answering)
-        return "Importance asks about one row of logits, and this model compares its rows. Predictions and attribution work for it.";
+    if (head_of(trace.config()) == model::HeadKind::question_answering && trace.config().causal)
+        return "Importance in a causal model reads the text up to a token, and a start or end of an answer is one among all tokens. "
+               "The lens and attribution work for it.";
     return trace.config().has_unembedding
                ? ""
                : "This model has no unembedding, so it predicts nothing. Attention can be seen in the other views.";

@@ -19,13 +19,6 @@ std::string no_logits(const trace::Trace& trace) {
                                             "layer and every view of attention work.";
 }
 
-std::string no_lens(const trace::Trace& trace) {
-    if (head_of(trace.config()) == model::HeadKind::question_answering)
-        return "This model compares tokens as start and end of the answer, the logit lens the columns of a row. Predictions and "
-               "attribution work for it.";
-    return no_logits(trace);
-}
-
 std::string no_sum(const trace::Trace& trace) {
     if (trace.across_texts()) return "";  // of its decoder
     if (!trace.config().has_unembedding) return no_logits(trace);
@@ -66,7 +59,7 @@ std::vector<ViewSpec> prediction_view_specs() {
                  [](TracePtr trace, const ViewState& s, const CancelToken& cancel, const Progress& progress) {
                      return lens_view(std::move(trace), s.query, s.layer, request_of<LensViewOptions>(s), cancel, progress);
                  },
-             .missing = no_lens},
+             .missing = no_logits},
             {.id = "mlp",
              .title = "MLP",
              .needs = {.layer = true, .query = true, .chosen = true, .neuron = true},

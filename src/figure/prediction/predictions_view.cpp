@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "figure/core/axis_words.h"
 #include "figure/prediction/prediction_views.h"
 #include "figure/table/table_figure.h"
 #include "headlight/analyze/prediction/outputs.h"
@@ -110,7 +111,8 @@ TableSection classes_of_text(const TracePtr& run, const std::vector<analyze::Cla
     section.title =
         QStringLiteral("Classes of the %1").arg(model::reads_pictures(c) ? QStringLiteral("picture") : QStringLiteral("text"));
     const QString read = draw::label_of(run->labels(), scores.front().position).with_position(scores.front().position);
-    section.note = reads_mean(c) ? QStringLiteral("Read from the mean of all tokens.") : QStringLiteral("Read at %1.").arg(read);
+    section.note =
+        reads_mean(c) ? capitalized(QString::fromStdString(model::rows_text(c))) + u'.' : QStringLiteral("Read at %1.").arg(read);
     section.note += c.class_head.independent
                         ? QStringLiteral(" Each probability is a sigmoid of its logit: classes do not exclude each other.")
                         : QStringLiteral(" Probabilities are the softmax of the logits.");

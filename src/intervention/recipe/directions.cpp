@@ -82,6 +82,11 @@ at::Tensor made_of(const Edit& edit, const model::Model& model, const text::Toke
                 fail_edit(edit,
                           "A class of this model is no direction of the stream: its head has a dense layer and an activation",
                           "a classifier that reads the stream itself", c.name);
+            if (model::head_parts(c) > 1)
+                fail_edit(
+                    edit,
+                    "A class of this model is no direction of the stream: its head reads several states one behind the other",
+                    "a classifier that reads one state", c.name);
             const auto token = analyze::choose_output(c, tokenizer, edit.source.what, "edit \"" + edit.source.what + "\"");
             return trace::unembed(model).select(1, token.id);
         }

@@ -365,7 +365,7 @@ std::string answer_text(const model::Model& model, const text::Tokenizer& tokeni
             return false;  // several tokens, or no UTF-8
         }
     };
-    if (const model::ModelConfig& c = model.config(); c.class_head.any()) {
+    if (const model::ModelConfig& c = model.config(); c.class_head.any() && !model::reads_pictures(c)) {
         const std::string& label = c.labels.at(static_cast<std::size_t>(id));
         return is_read(label) ? label : std::to_string(id);
     }
@@ -392,7 +392,7 @@ void put_behind_encoder(SweepPair& pair, const model::ModelConfig& decoder, cons
         if (text->ids.empty()) continue;
         const text::Encoding encoding =
             trace::target_encoding(decoder, tokenizer, target, tokenizer.encode_ids(text->ids, false));
-        const std::int64_t end = encoding.size() - 1;
+        const std::int64_t end = model::class_position(decoder, encoding.ids).value_or(encoding.size() - 1);
         *text = {.ids = encoding.ids,
                  .source = std::move(text->ids),
                  .end = end,

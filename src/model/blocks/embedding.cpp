@@ -36,12 +36,22 @@ at::Tensor capped(const ModelConfig& c, const at::Tensor& logits) {
     return c.final_softcap > 0 ? (logits / c.final_softcap).tanh() * c.final_softcap : logits;
 }
 
-/// Every row of a text becomes their mean; single states, which are of no text, stay as they are.
+/// Every row of a text or picture becomes what the head reads of all of them: ClassRow. Single states, which are of no text, are
+/// read as if every row were the same.
 at::Tensor mean_rows(const Pass& pass, const at::Tensor& x) {
-    // Contiguous: rows that are one in memory are no matrix to a product.
-    const auto mean = [](const at::Tensor& rows) { return rows.mean(-2, true).expand_as(rows).contiguous(); };
-    if (pass.stack) return mean(x.view({-1, pass.stack->tokens, x.size(-1)})).reshape_as(x);
-    if (!pass.pack) return pass.ids.defined() ? mean(x) : x;
+    const ModelConfig& c = pass.config();
+    const bool two = head_parts(c) == 2;
+    const std::int64_t first = c.class_head.reads == ClassRow::mean ? 0 : c.class_tokens;
+    const auto mean = [&](const at::Tensor& rows) {
+        at::Tensor one = rows.narrow(-2, first, rows.size(-2) - first).mean(-2, true);
+        if (two) one = at::cat({rows.narrow(-2, 0, 1), one}, -1);
+        std::vector<std::int64_t> shape = rows.sizes().vec();
+        shape.back() = one.size(-1);
+        // Contiguous: rows that are one in memory are no matrix to a product.
+        return one.expand(shape).contiguous();
+    };
+    if (pass.stack) return mean(x.view({-1, pass.stack->tokens, x.size(-1)})).reshape({x.size(0), -1});
+    if (!pass.pack) return pass.ids.defined() ? mean(x) : two ? at::cat({x, x}, -1) : x;
     std::vector<at::Tensor> texts;
     for (std::size_t i = 0; i < pass.pack->texts.size(); ++i) texts.push_back(mean(pass.pack->of_text(i, x)));
     return at::cat(texts);

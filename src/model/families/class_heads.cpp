@@ -21,7 +21,9 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {{"ForSequenceClassification", HeadKind::sequence_classifier},
                            {"ForTokenClassification", HeadKind::token_classifier},
-                           {"ForQuestionAnswering", HeadKind::question_answering}};
+                           {"ForQuestionAnswering", HeadKind::question_answering},
+                           {"ForMultipleChoice", HeadKind::multiple_choice},
+                           {"ForImageClassification", HeadKind::image_classifier}};
 
 /// A head: which families have it, which rows it reads, and its modules.
 struct HeadRow {
@@ -36,7 +38,8 @@ struct HeadRow {
 };
 
 constexpr HeadKind kSequence = HeadKind::sequence_classifier, kToken = HeadKind::token_classifier,
-                   kAnswer = HeadKind::question_answering;
+                   kAnswer = HeadKind::question_answering, kChoice = HeadKind::multiple_choice,
+                   kPicture = HeadKind::image_classifier;
 constexpr HeadRow kHeads[] = {
     {{"bert", "nomic-bert"}, kSequence, ClassRow::first, "pooler.dense", "", {"classifier"}},
     {{"albert"}, kSequence, ClassRow::first, "pooler", "", {"classifier"}},
@@ -67,39 +70,27 @@ constexpr HeadRow kHeads[] = {
      false},
     {{"eurobert"}, kSequence, ClassRow::first, "dense", "", {"classifier"}, "gelu"},
     {{"bart", "t5", "mt5", "umt5"}, kSequence, ClassRow::last, "classification_head.dense", "", {"classification_head.out_proj"}},
+    {{"mbart"}, kSequence, ClassRow::end, "classification_head.dense", "", {"classification_head.out_proj"}},
+    {{"bert", "roberta", "mpnet"}, kChoice, ClassRow::first, "pooler.dense", "", {"classifier"}},
+    {{"albert"}, kChoice, ClassRow::first, "pooler", "", {"classifier"}},
+    {{"electra"}, kChoice, ClassRow::first, "sequence_summary.summary", "", {"classifier"}, "gelu", "summary_activation"},
+    {{"distilbert"}, kChoice, ClassRow::first, "pre_classifier", "", {"classifier"}, "relu"},
+    {{"deberta-v2"}, kChoice, ClassRow::first, "pooler.dense", "", {"classifier"}, "gelu", "pooler_hidden_act"},
+    {{"modernbert"}, kChoice, ClassRow::first, "head.dense", "head.norm", {"classifier"}, "gelu", "classifier_activation", false},
+    {{"clip-vision", "siglip-vision"}, kPicture, ClassRow::patches, "", "", {"classifier"}},
+    {{"dinov2", "dinov2_with_registers"}, kPicture, ClassRow::class_and_patches, "", "", {"classifier"}},
     {{}, kSequence, ClassRow::last, "", "", {"score"}, "tanh", {}, true, false},
     {{}, kToken, ClassRow::every, "", "", {"classifier", "score"}},
     {{}, kAnswer, ClassRow::every, "", "", {"qa_outputs"}},
 };
 
-const HeadRow& row_of(std::string_view family, HeadKind kind) {
-    return *std::ranges::find_if(kHeads, [&](const HeadRow& row) {
+/// nullptr: the family has no such head.
+const HeadRow* row_of(std::string_view family, HeadKind kind) {
+    const auto found = std::ranges::find_if(kHeads, [&](const HeadRow& row) {
         return row.kind == kind &&
                (row.families.front().empty() || std::ranges::find(row.families, family) != row.families.end());
     });
-}
-
-/// Classes whose head is none of these, and what they would need.
-struct RefusedHead {
-    std::string_view ending;  ///< of the class name
-    const char* expected;
-};
-constexpr RefusedHead kRefused[] = {
-    {"MBartForSequenceClassification",
-     "a sequence classifier of BART or T5: mBART's decoder reads the source from its language token on, and its head the row of </s>"},
-    {"T5ForTokenClassification", "T5 with its decoder: this class is the encoder with a head of its own"},
-    {"CLIPForImageClassification",
-     "CLIPModel or a ViT classifier: this class reads the mean of the patches before the last norm"},
-    {"SiglipForImageClassification",
-     "SiglipModel, SiglipVisionModel or a ViT classifier: this class reads the mean of the patches"},
-    {"Dinov2ForImageClassification", "Dinov2Model: this class reads [CLS] and the mean of the patches together"},
-    {"Dinov2WithRegistersForImageClassification",
-     "Dinov2WithRegistersModel: this class reads [CLS] and the mean of the patches together"}};
-
-void refuse_head(const ConfigReader& json) {
-    const std::string architecture = json.architecture();
-    for (const RefusedHead& each : kRefused)
-        if (architecture.ends_with(each.ending)) json.unsupported("architectures", each.expected);
+    return found == std::end(kHeads) ? nullptr : &*found;
 }
 
 bool is_language_head(Slot slot) {
@@ -115,10 +106,11 @@ std::int64_t padding_of(const ConfigReader& json) {
 
 void read_class_head(const ConfigReader& json, ModelConfig& c) {
     const auto kind = std::ranges::find_if(kKinds, [&](const Kind& each) { return c.architecture.ends_with(each.ending); });
-    if (kind == std::end(kKinds)) return;
-    const HeadRow& row = row_of(c.family, kind->kind);
+    const HeadRow* found = kind == std::end(kKinds) ? nullptr : row_of(c.family, kind->kind);
+    if (!found) return;
+    const HeadRow& row = *found;
     if (c.stack == Stack::decoder && (row.kind == kToken || (row.kind == kSequence && row.families.front().empty())))
-        json.unsupported("architectures", "a sequence classifier of BART or T5");
+        json.unsupported("architectures", "a sequence classifier of BART, mBART or T5");
     c.class_head.kind = row.kind;
     c.class_head.reads = row.reads;
     c.class_head.dense = !row.dense.empty();
@@ -127,7 +119,15 @@ void read_class_head(const ConfigReader& json, ModelConfig& c) {
         c.class_head.activation =
             read_activation(json, row.activation_field.empty() ? "-" : row.activation_field, std::string(row.activation));
     if (row.reads == ClassRow::last && c.stack == Stack::whole) c.class_head.pad_id = padding_of(json);
-    if (c.family == "modernbert" && row.kind == kSequence) {
+    if (c.family == "mbart") {
+        c.class_head.wraps = true;
+        c.class_head.end_id = static_cast<std::int64_t>(json.signed_number({"eos_token_id"}, 2));
+    }
+    if (c.family == "electra" && row.kind == kChoice) {
+        json.require_flag("summary_use_proj", true, true);
+        if (json.text({"summary_type"}, "first") != "first") json.unsupported("summary_type", "\"first\": the row of [CLS]");
+    }
+    if (c.family == "modernbert" && (row.kind == kSequence || row.kind == kChoice)) {
         const std::string pooling = json.text({"classifier_pooling"}, "cls");
         if (pooling != "cls" && pooling != "mean") json.unsupported("classifier_pooling", "\"cls\" or \"mean\"");
         if (pooling == "mean") c.class_head.reads = ClassRow::mean;
@@ -138,9 +138,13 @@ void read_class_head(const ConfigReader& json, ModelConfig& c) {
         if (pooling == "mean") c.class_head.reads = ClassRow::mean;
     }
     c.start_ids.resize(std::min<std::size_t>(c.start_ids.size(), 1));
-    c.labels = row.kind == kAnswer ? std::vector<std::string>{"start", "end"} : read_labels(json);
-    // As transformers' pipeline of text classification.
+    c.labels = row.kind == kAnswer   ? std::vector<std::string>{"start", "end"}
+               : row.kind == kChoice ? std::vector<std::string>{"choice"}
+                                     : read_labels(json);
+    // As transformers' pipeline of text classification; of a choice against one whose score is 0.
     c.class_head.independent = json.text({"problem_type"}, "") == "multi_label_classification" || c.labels.size() == 1;
+    if (row.kind == kPicture) c.vocab_size = static_cast<std::int64_t>(c.labels.size());
+    if (c.family == "clip-vision") c.final_norm = false;  // which is only the pooled [CLS]'s
     c.has_unembedding = true;
     c.mlm_head = c.tied_unembedding = false;
     c.final_softcap = 0;
@@ -149,9 +153,24 @@ void read_class_head(const ConfigReader& json, ModelConfig& c) {
 
 }  // namespace
 
+namespace {
+
+/// T5ForTokenClassification and its kin: the encoder with a head of its own.
+bool is_encoder_alone(const Family& family, const ConfigReader& json) {
+    constexpr std::string_view kFamilies[] = {"t5", "mt5", "umt5"};
+    return std::ranges::find(kFamilies, family.name) != std::end(kFamilies) &&
+           json.architecture().ends_with("ForTokenClassification");
+}
+
+ModelConfig whole(ModelConfig c) {
+    c.stack = Stack::whole;
+    return c;
+}
+
+}  // namespace
+
 ModelConfig config_of(const Family& family, const ConfigReader& json) {
-    refuse_head(json);
-    ModelConfig c = family.parse_config(json);
+    ModelConfig c = is_encoder_alone(family, json) ? whole(family.encoder_config(json)) : family.parse_config(json);
     c.architecture = json.architecture();
     c.family = family.name;
     read_class_head(json, c);
@@ -163,11 +182,12 @@ WeightMap rows_of(const Family& family, const ModelConfig& c) {
     if (!c.class_head.any() && c.other_head.empty()) return map;
     std::erase_if(map.rows, [](const WeightRow& row) { return is_language_head(row.slot); });
     if (!c.class_head.any()) return map;
-    const HeadRow& row = row_of(c.family, c.class_head.kind);
+    const HeadRow& row = *row_of(c.family, c.class_head.kind);
     const std::string dense(row.dense), norm(row.norm);
     if (!dense.empty()) add_linear(map, Slot::mlm_weight, dense, c.d_model, c.d_model, row.dense_bias);
     if (!norm.empty()) add_norm(map, Slot::mlm_norm_gain, norm, c.d_model, false);
-    WeightRow weight{Slot::unembed, {}, {logit_count(c), c.d_factored > 0 ? c.d_factored : c.d_model}, Layout::out_in};
+    WeightRow weight{
+        Slot::unembed, {}, {logit_count(c), (c.d_factored > 0 ? c.d_factored : c.d_model) * head_parts(c)}, Layout::out_in};
     WeightRow bias{Slot::unembed_bias, {}, {logit_count(c)}};
     for (const std::string_view name : row.classifier) {
         if (name.empty()) continue;
@@ -183,7 +203,7 @@ Spec spec_of(const Family& family, const ModelConfig& c) {
     Spec spec = family.spec(c);
     if (!c.class_head.any()) return spec;
     std::erase_if(spec.after, [](Block block) { return block == Block::mlm_head || block == Block::unembedding; });
-    if (c.class_head.reads == ClassRow::mean) spec.after.push_back(Block::mean_rows);
+    if (reads_mean(c)) spec.after.push_back(Block::mean_rows);
     if (c.class_head.dense) spec.after.push_back(Block::mlm_head);
     spec.after.push_back(Block::unembedding);
     return spec;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Heads that classify texts or tokens, or mark answers: one table for all families. What a family says of its language head does
-// not count for such a model.
+// Heads that classify texts, tokens or pictures, or mark answers: one table for all families. What a family says of its language
+// head does not count for such a model.
 #pragma once
 
 #include "model/families/family.h"

@@ -23,6 +23,14 @@ std::string position_text(const ModelConfig& c) {
     }
 }
 
+const char* rows_title(const ModelConfig& c) {
+    switch (c.class_head.reads) {
+        case ClassRow::patches: return "Mean of the patches";
+        case ClassRow::class_and_patches: return "[CLS] and the mean of the patches";
+        default: return "Mean of all tokens";
+    }
+}
+
 std::string attention_text(const ModelConfig& c) {
     std::string text = with_commas(c.n_heads) + (c.n_heads == 1 ? " head of " : " heads of ") + with_commas(c.d_head);
     if (c.latent.any()) {
@@ -208,12 +216,12 @@ BlockInfo block_of(const Model& model, Block block) {
                             size_text(c.d_model, c.d_model) + (c.class_head.norm ? ", " + norm_text(c) : ""), {"class_head."});
             return info("mlm_head", "unembedding", "Masked-word head",
                         size_text(c.d_model, embedding_width(c)) + ", " + norm_text(c), {"mlm_head."});
-        case Block::mean_rows: return info("mean_rows", "unembedding", "Mean of all tokens", "", {});
+        case Block::mean_rows: return info("mean_rows", "unembedding", rows_title(c), "", {});
         case Block::projection:
             return info("projection", "unembedding", "Projection", size_text(c.d_model, c.d_projection), {"projection."});
         case Block::unembedding:
             return info("unembedding", "unembedding", has_classes(c) ? "Classifier" : "Unembedding",
-                        size_text(c.class_head.any() ? c.d_model : embedding_width(c), logit_count(c)) +
+                        size_text(c.class_head.any() ? c.d_model * head_parts(c) : embedding_width(c), logit_count(c)) +
                             (c.tied_unembedding ? ", the token embedding transposed (tied)" : ""),
                         {"unembed."});
         default: break;

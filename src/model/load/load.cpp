@@ -308,8 +308,9 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     const auto source = std::make_shared<Source>(open_source(path, m->dtype, room.whole, cancel, progress));
     const ConfigReader& config = source->config;
     const Family& family = family_for(config);
-    if (family.encoder_config) room.kept /= 2;  // for each of the two stacks
     m->config = config_of(family, config);
+    const bool has_encoder = m->config.stack == Stack::decoder;
+    if (has_encoder) room.kept /= 2;  // for each of the two stacks
     m->config.name = name_of_model(path);
 
     const auto map = std::make_shared<const WeightMap>(map_of(family, m->config, *source));
@@ -331,7 +332,7 @@ std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, cons
     m->spec = spec_of(family, m->config);
 
     for (const auto& file : store.files()) m->report.files.push_back(file.string());
-    if (family.encoder_config) {
+    if (has_encoder) {
         m->encoder = load_encoder(*m, family, map, source, room, cancel, progress);
         m->cross = Internals::model_of(cross_attentions_of(*m));
         add_report_of_encoder(m->report, m->encoder->report());

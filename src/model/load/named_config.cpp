@@ -30,7 +30,7 @@ std::optional<Likeness> likeness(const Family& family, const ConfigReader& confi
         find_other_head(c, store);
         WeightMap map = rows_of(family, c);
         add_prefixes_in_the_wild(map, store);
-        const auto encoder = family.encoder_config ? std::optional(family.encoder_config(config)) : std::nullopt;
+        const auto encoder = c.stack == Stack::decoder ? std::optional(family.encoder_config(config)) : std::nullopt;
         Fit fit = fit_of(map, c.n_layers, store);
         if (encoder) {
             const Fit other = fit_of(family.weight_map(*encoder), encoder->n_layers, store);

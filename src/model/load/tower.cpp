@@ -129,14 +129,21 @@ TowerConfig language_model(const nlohmann::json& config, const Wrapper& wrapper)
     return tower;
 }
 
-/// One of a pair's two models: its part of the configuration as a model of this class. A head of the whole is no tower's and is
-/// refused by its name (families/class_heads).
+bool is_class(const nlohmann::json& config, const char* name) {
+    const nlohmann::json classes = config.value("architectures", nlohmann::json::array());
+    return std::ranges::find(classes, name) != classes.end();
+}
+
+/// One of a pair's two models: its part of the configuration as a model of this class. A classifier's class and labels stand with
+/// the whole, and are the vision tower's (families/class_heads).
 nlohmann::json tower_of_pair(const nlohmann::json& config, const char* part, const char* head, const char* architecture,
                              const char* type) {
     const auto inner = config.find(part);
     nlohmann::json tower = inner != config.end() && inner->is_object() ? *inner : nlohmann::json::object();
-    const nlohmann::json whole = config.value("architectures", nlohmann::json::array());
-    tower["architectures"] = std::ranges::find(whole, head) != whole.end() ? whole : nlohmann::json{architecture};
+    const bool classifies = is_class(config, head);
+    tower["architectures"] = {classifies ? head : architecture};
+    for (const char* field : {"id2label", "num_labels", "problem_type"})
+        if (classifies && config.contains(field)) tower[field] = config[field];
     tower["model_type"] = type;
     return tower;
 }
@@ -173,11 +180,10 @@ TowerConfig config_of_tower(nlohmann::json config, const std::filesystem::path& 
                                .found = "another kind of model",
                                .hint = "Leave the tower out"});
     }
-    const bool vision = asked == kVisionTower;
+    const bool vision = asked == kVisionTower || (asked.empty() && is_class(config, "CLIPForImageClassification"));
     nlohmann::json tower = vision ? tower_of_pair(config, "vision_config", "CLIPForImageClassification",
                                                   "CLIPVisionModelWithProjection", "clip_vision_model")
-                                  : tower_of_pair(config, "text_config", "CLIPForImageClassification",
-                                                  "CLIPTextModelWithProjection", "clip_text_model");
+                                  : tower_of_pair(config, "text_config", "", "CLIPTextModelWithProjection", "clip_text_model");
     // The projections belong to the pair; a tower's own field may still have the default.
     tower["projection_dim"] = config.value("projection_dim", nlohmann::json(512));
     return {std::move(tower)};

@@ -111,9 +111,11 @@ struct Importance {
 
 /// Causal models predict the token after the position and read the text up to it; encoders read the whole text with the
 /// mask token at the position (where the tokenizer has one) and predict it. Classifiers read the text as it is; the target is a
-/// class, and the position the one that its head reads (model::class_position). Of encoder-decoder models the decoder predicts,
-/// and tokens of both texts are asked about. Errors: an encoder-decoder model without a source; no such position or token; a
-/// model without unembedding; blank-out without a neutral token. Progress counts layers of passes.
+/// class, and the position the one that its head reads (model::class_position); of question answering the target is the start (0)
+/// or end (1) of the answer, and its probability that of the position among all tokens. Of encoder-decoder models the decoder
+/// predicts, and tokens of both texts are asked about. Errors: an encoder-decoder model without a source; no such position or
+/// token; a model without unembedding; question answering by a causal model; blank-out without a neutral token. Progress counts
+/// layers of passes.
 Importance importance(const model::Model&, const text::Tokenizer&, const text::Encoding&, Position, const ImportanceOptions& = {},
                       const CancelToken& = {}, const Progress& = {});
 

@@ -97,6 +97,9 @@ struct LensState {
 struct LogitLens {
     StreamPlace at = StreamPlace::resid_post;
     std::int64_t layers = 0, positions = 0, vocab = 0;
+    /// Question answering: `top` holds start (0) and end (1), probabilities are a softmax over the tokens of the text, and rank,
+    /// entropy and divergence are those of the watched one (start unless asked) over the tokens, of which there are `vocab`.
+    bool over_tokens = false;
     std::optional<std::int64_t> watched;
     std::vector<LensState> states;  ///< [layer, position], then a last row: the model's output
 
@@ -107,7 +110,7 @@ struct LogitLens {
     }
 };
 
-/// Errors: a model without unembedding, question answering, a watched id outside the vocabulary, a tuned lens made for another
+/// Errors: a model without unembedding, a watched id outside the vocabulary, a tuned lens made for another
 /// state.
 LogitLens logit_lens(const trace::Trace&, const LensOptions& = {}, const CancelToken& = {}, const Progress& = {});
 

@@ -79,7 +79,10 @@ WeightMap vision_map(const ModelConfig& c) {
     if (c.patch_bias) map.rows.push_back({Slot::patch_bias, {patch + "bias"}, {d}});
     if (c.embed_norm) add_norm(map, Slot::embed_norm_gain, "pre_layrnorm", d);  // their spelling
     add_layers(map, c, kLayer);
-    add_norm(map, Slot::final_norm_gain, "post_layernorm", d);
+    if (c.final_norm)
+        add_norm(map, Slot::final_norm_gain, "post_layernorm", d);
+    else
+        map.ignored.emplace_back("*post_layernorm.*");
     add_projection(map, c, "visual_projection.weight");
     return map;
 }

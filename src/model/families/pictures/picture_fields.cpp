@@ -39,7 +39,8 @@ ModelConfig picture_stack(const ConfigReader& json, std::int64_t width, std::int
 }
 
 Spec picture_spec(const ModelConfig& c) {
-    Spec s{.before = {Block::patch_embedding}, .layer = {Block::attention, Block::mlp}, .after = {Block::final_norm}};
+    Spec s{.before = {Block::patch_embedding}, .layer = {Block::attention, Block::mlp}, .after = {}};
+    if (c.final_norm) s.after.push_back(Block::final_norm);
     if (c.positions == Positions::learned) s.before.push_back(Block::position_embedding);
     if (c.embed_norm) s.before.push_back(Block::embedding_norm);
     if (c.d_projection > 0) s.after.push_back(Block::projection);
