@@ -215,10 +215,9 @@ std::unique_ptr<Figure> token_neurons_figure(const corpus::TokenNeurons& of, con
             .arg(words, count_text(of.occurrences), count_text(of.tokens), count_text(of.found));
     section.hint = QStringLiteral("a click follows the neuron");
     section.columns = {table_column(ColumnKind::text, "neuron", "neuron"),
-                       table_column(ColumnKind::bar, "share", "share of its triggers", "triggers that are the token", 2),
+                       table_column(ColumnKind::bar, "share", "share", "triggers that are the token", 2),
                        table_column(ColumnKind::number, "triggers", "triggers", "chunks with its largest coefficients", 0),
-                       table_column(ColumnKind::number, "mean", "mean m", "coefficient at the triggers that are the token", 2),
-                       table_column(ColumnKind::number, "largest", "largest m", "the largest of these", 2)};
+                       table_column(ColumnKind::number, "mean", "mean m", "coefficient at the triggers that are the token", 2)};
     section.columns[1].limit = 1;
     section.columns[1].sorted = true;
     for (const corpus::TokenNeuron& neuron : of.neurons) {
@@ -228,8 +227,7 @@ std::unique_ptr<Figure> token_neurons_figure(const corpus::TokenNeurons& of, con
         TableCell bar = TableCell::of(share.mean);
         bar.low = share.low, bar.high = share.high;
         row.cells = {TableCell::of(QStringLiteral("L%1 neuron %2").arg(neuron.id.layer.value).arg(neuron.id.neuron.value)), bar,
-                     TableCell::of(static_cast<double>(neuron.triggers)), TableCell::of(neuron.mean),
-                     TableCell::of(neuron.largest)};
+                     TableCell::of(static_cast<double>(neuron.triggers)), TableCell::of(neuron.mean)};
     }
     section.empty = of.token.empty() ? QStringLiteral("name a token, with its space: “ Mr”")
                                      : QStringLiteral("no neuron has the token among its triggers");

@@ -36,14 +36,14 @@ TEST(PairedHeads, AreMeansOfWhatEachPairHas) {
     const PairedHeads all = paired_heads(text_pairs(6), run_text, {.by = "entropy"});
     ASSERT_EQ(all.pairs, 6);
     double a = 0, b = 0, moved = 0;
-    const HeadId head{Layer(1), Head(2)};
+    const HeadId head{Layer(1), Head(1)};
     for (const auto& [first, second] : texts) {
         const RunPair pair = pair_of(run_text(first), run_text(second));
         a += analyze::head_measure(*pair.a, head, "entropy") / 6;
         b += analyze::head_measure(*pair.b, head, "entropy") / 6;
         moved += compare_heads(pair, {{head, head}}).heads.front().tv / 6;
     }
-    const auto at = static_cast<std::size_t>(all.n_heads + 2);
+    const auto at = static_cast<std::size_t>(all.n_heads + 1);
     const PairedHead& entropy = measure(all, "entropy").heads[at];
     EXPECT_NEAR(entropy.a.mean, a, 1e-9);
     EXPECT_NEAR(entropy.b.mean, b, 1e-9);
