@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,34 @@ TEST(CompareCommand, ReportsWhatCannotBeCompared) {
     fails({gpt2, "--other", bert, "--of", "weights"}, 1, "two architectures");
     fails({gpt2, "--other", gpt2, "--of", "weights", "--edit", "zero L0H0"}, 2, "not the weights");
     fails({gpt2, "--other", vit, "--text", "The cat asked."}, 1, "picture");
+}
+
+TEST(CompareCommand, PairsGiveTheMeanDifferenceOfEveryHead) {
+    const TempFolder folder;
+    const std::string pairs = folder / "pairs.jsonl", file = folder / "heads.json";
+    {
+        std::ofstream out(pairs);
+        for (const char* one : {"nurse", "doctor", "clerk", "cook", "judge"})
+            out << R"({"a": "The )" << one << R"( said he was late.", "b": "The )" << one
+                << R"( said she was late.", "from": {"a": "he", "b": "she"}, "to": ")" << one << "\"}\n";
+        out << R"({"a": "The king said he was late.", "b": "The king said she was late.", "from": "queen", "to": "king"})"
+            << "\n";
+    }
+    const Outcome outcome = done(headlight({"compare", "novella-7m", "--pairs", pairs, "--by", "entropy", "--out", file}));
+    EXPECT_THAT(outcome.err, HasSubstr("skipped line 6"));
+    const json read = test::read_result(file);
+    EXPECT_EQ(read["rows"].size(), 48u);
+    EXPECT_EQ(read["facts"]["pairs"], 5);
+    EXPECT_EQ(read["facts"]["skipped_pairs"], 1);
+    EXPECT_THAT(read["columns"].get<std::vector<std::string>>(),
+                testing::IsSupersetOf({"tv_low", "attention_difference", "attention_difference_low", "entropy_b_high"}));
+    for (const char* ending : {"svg", "npz"})
+        done(headlight({"compare", "novella-7m", "--pairs", pairs, "--out", folder / ("heads." + std::string(ending))}));
+    EXPECT_THAT(test::slurp(folder / "heads.svg"), HasSubstr("headlight compare novella-7m --pairs"));
+    refused(headlight({"compare", "novella-7m", "--pairs", pairs, "--with", kShe}), 2, HasSubstr("--with"));
+    refused(headlight({"compare", "novella-7m", "--pairs", pairs, "--by", "entropi"}), 1, HasSubstr("entropy"));
+    refused(headlight({"compare", "novella-7m", "--text", kHe, "--with", kShe, "--out", folder / "x.svg"}), 2,
+            HasSubstr("--pairs"));
 }
 
 TEST(CompareCommand, DrawsBothRunsAndTheirDifference) {

@@ -182,6 +182,7 @@ void CorpusForm::changed() {
         problem = QStringLiteral("Choose a folder for the store.");
     problem_->setText(problem);
     run_->setEnabled(problem.isEmpty());
+    run_->setToolTip(problem);
 }
 
 CorpusOrder CorpusForm::order() const {

@@ -70,6 +70,7 @@ CorpusWindow::CorpusWindow(Document& document, Jobs& jobs, QWidget* parent)
       head_(index_box("Head")),
       neuron_(index_box("Neuron")),
       question_(new QLineEdit),
+      token_(new QLineEdit),
       progress_(new QProgressBar),
       run_(new QPushButton(QStringLiteral("Run texts …"))),
       stop_(new QPushButton(QStringLiteral("Stop"))),
@@ -144,6 +145,10 @@ void CorpusWindow::build() {
     auto* controls = new QHBoxLayout;
     add_widgets(*controls, {measure_label_, measure_, x_, y_, layer_, head_, neuron_, labels_, probe_});
     controls->addWidget(question_, 1);
+    token_->setPlaceholderText(QStringLiteral("a token with its space: “ Mr”"));
+    token_->setAccessibleName(QStringLiteral("Token whose neurons are listed"));
+    controls->addWidget(token_, 1);
+    connect(token_, &QLineEdit::returnPressed, this, &CorpusWindow::refresh);
     controls->addStretch();
     auto* right = new QWidget;
     auto* column = new_column(right, {10, 0, 0, 0});
@@ -283,6 +288,7 @@ figure::CorpusRequest CorpusWindow::request() const {
     if (view && view->of_labels()) out.labels = labels_->currentText().toStdString();
     if (view && view->of_classes) std::tie(out.label, out.predicted) = cell_;
     out.question = question_->text().trimmed().toStdString();
+    out.token = token_->text().toStdString();
     if (view && view->with_model) {
         out.model = document_.model().model;
         out.tokenizer = document_.model().tokenizer;
@@ -338,6 +344,7 @@ void CorpusWindow::show_controls() {
     labels_->setVisible(view.of_labels());
     probe_->setVisible(view.probe.has_value());
     question_->setVisible(view.of_question);
+    token_->setVisible(view.of_token);
     canvas_->set_lasso(view.id == "corpus-map");
     fill_labels();
 }

@@ -40,6 +40,7 @@ public:
     QComboBox& labels() { return *labels_; }
     QPushButton& probe_button() { return *probe_; }
     QLineEdit& question() { return *question_; }
+    QLineEdit& token() { return *token_; }
     QSpinBox& layer() { return *layer_; }
     QSpinBox& head() { return *head_; }
     QSpinBox& neuron() { return *neuron_; }
@@ -117,7 +118,7 @@ private:
     QComboBox *measure_, *x_, *y_, *labels_;
     QPushButton* probe_;
     QSpinBox *layer_, *head_, *neuron_;
-    QLineEdit* question_;
+    QLineEdit *question_, *token_;
     QProgressBar* progress_;
     QPushButton *run_, *stop_, *use_, *export_;
 };

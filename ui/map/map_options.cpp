@@ -36,7 +36,9 @@ void MapOptionsPopover::bound_to(bool two_texts, bool rotary) {
     QWidget& attention = *form_->row("attention");
     attention.setEnabled(two_texts);
     attention.setToolTip(two_texts ? QString() : QStringLiteral("The model has one attention"));
-    form_->row("rotated")->setEnabled(rotary);
+    QWidget& rotated = *form_->row("rotated");
+    rotated.setEnabled(rotary);
+    rotated.setToolTip(rotary ? QString() : QStringLiteral("The model does not rotate queries and keys by position"));
 }
 
 }  // namespace headlight::ui

@@ -127,6 +127,7 @@ QWidget* ModelPage::memory_tab() {
                             model::ComputeType::float64}) {
         auto* button = new QRadioButton(QString::fromStdString(std::string(enum_word(type))));
         button->setEnabled(!model::has_bfloat16_products(type) || model::computes_bfloat16_products());
+        if (!button->isEnabled()) button->setToolTip(QStringLiteral("This processor has no bfloat16 units"));
         connect(button, &QRadioButton::clicked, this, [this, type] { document_.set_compute_type(type); });
         types_[type] = button;
         types->addWidget(button);

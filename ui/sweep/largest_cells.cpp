@@ -96,6 +96,7 @@ void LargestCells::show(const figure::SweepPtr& result, const std::optional<Chos
         story_->setText(story.isEmpty() ? QStringLiteral("It has no number.") : story);
         edit_words_->setText(chosen->edit);
         edit_->setEnabled(chosen->can_edit);
+        edit_->setToolTip(chosen->can_edit ? QString() : chosen->edit);
         edit_->setText(chosen->for_text ? QStringLiteral("Add as edit") : QStringLiteral("Copy edit"));
     }
     show_runs(*result, chosen);

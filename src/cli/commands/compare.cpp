@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/compare_pairs.h"
 #include "cli/open_or_run.h"
 #include "cli/other_run.h"
 #include "cli/result_streams.h"
@@ -35,6 +36,7 @@ struct CompareRunsArguments {
     iv::CompareOptions options;
     iv::LayerOptions layers;
     bool match = false, measures = false;
+    ComparePairs pairs;
     ResultFile file;
 };
 
@@ -152,7 +154,8 @@ Result begin(const iv::RunPair& pair, analyze::Table table, const CompareRunsArg
 
 Result compare_runs(const CompareRunsArguments& o, const Console& console, std::vector<io::ArrayStream>& streams) {
     if (!o.other.given() && !o.text.has_edits())
-        throw UsageError("something to compare with is needed: --with TEXT, --other MODEL2, --edit WORDS or --with-image FILE");
+        throw UsageError(
+            "something to compare with is needed: --with TEXT, --other MODEL2, --edit WORDS, --with-image FILE or --pairs FILE");
     const OtherRun::Runs runs = o.other.run(o.model, o.text, o.compute, console);
     const iv::RunPair pair = iv::pair_of(o.attention.of(runs.a), o.attention.of(runs.b));
     const Progress progress = console.progress();
@@ -182,7 +185,15 @@ int run_compare(const CompareRunsArguments& o, const Console& console) {
                            {"--similarity", !layers, "it is for --of layers"},
                            {"--with-first", !layers, "it is for --of layers"},
                            {"--within-first", !layers, "it is for --of layers"}});
+    o.pairs.check(*o.app, o.file.path);
     o.file.check();
+    if (o.pairs.given()) {
+        ComparePairs pairs = o.pairs;
+        pairs.options.rows = o.options;
+        pairs.options.measures = o.measures;
+        pairs.run(o.model, o.attention, o.compute, o.file, console);
+        return 0;
+    }
     std::vector<io::ArrayStream> streams;
     const Result result = o.what == Compared::weights ? compare_weights(o, console) : compare_runs(o, console, streams);
     console.clear_progress();
@@ -215,7 +226,8 @@ Action define_compare(Definition& definition, const Frontend&) {
     definition.add_enum("--similarity", o->layers.kind, "layers: how streams are compared");
     app.add_flag("--with-first", o->layers.with_first, "layers: include position 0");
     app.add_flag("--within-first", o->layers.within_first, "layers: compare A with itself");
-    o->file.add(definition);
+    o->pairs.add(definition);
+    o->file.add(definition, {".csv", ".json", ".npz", ".png", ".svg", ".pdf"});
     o->compute.add(definition);
     return [o, console = definition.console] { return run_compare(*o, *console); };
 }

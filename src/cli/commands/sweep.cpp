@@ -12,7 +12,9 @@
 #include "headlight/figure/core/request.h"
 #include "headlight/figure/export/export.h"
 #include "headlight/figure/picture/picture_file.h"
+#include "headlight/figure/sweep/cumulative_figure.h"
 #include "headlight/figure/sweep/sweep_figure.h"
+#include "headlight/intervention/sweep/cumulative.h"
 #include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/intervention/tasks/task_pairs.h"
 
@@ -32,6 +34,7 @@ struct SweepArguments {
     ModelArgument model;
     ComputeOptions compute;
     SweepRequest asked;
+    CumulativeRequest several;
     std::string by;                    ///< divides the site
     std::string image, corrupt_image;  ///< in place of texts
     bool forecast = false, resume = false;
@@ -45,13 +48,16 @@ void check(const SweepArguments& a) {
     if (a.asked.pairs.empty() == a.asked.clean.empty()) throw UsageError("Give --clean TEXT, --image FILE or --pairs FILE");
     const bool patches = a.asked.options.ablation == Ablation::none, noise = !a.asked.options.noise.empty();
     require_relevant(*a.app, a.asked);
+    require_relevant(*a.app, a.several);
+    refuse_unused(*a.app, {{"--forecast", a.several.steps > 0, "--cumulative sweeps single heads first: forecast that sweep"},
+                           {"--resume", a.several.steps > 0, "--cumulative begins anew"}});
     a.picture.check(*a.app, a.out.path);
     if (!a.corrupt_image.empty() && !patches) throw UsageError("--corrupt-image is for patching: an ablation has one picture");
     if (patches && a.asked.pairs.empty() && a.asked.corrupt.empty() && !noise)
         throw UsageError(a.image.empty() ? "Give --corrupt TEXT to patch, --noise, or --ablate"
                                          : "Give --corrupt-image FILE to patch, or --ablate");
     if (a.resume && a.out.path.empty()) throw UsageError("--resume: name the file that the sweep writes (--out)");
-    if (a.forecast || a.resume || a.out.path.empty()) return;
+    if (a.forecast || a.resume || a.out.path.empty() || a.several.steps > 0) return;
     if (std::filesystem::exists(a.unfinished()))
         throw Error(ErrorFacts{.problem = "A sweep into this file has not finished",
                                .file = a.unfinished().string(),
@@ -125,6 +131,51 @@ void draw(const SweepArguments& a, const model::Model& model, SweepResult result
     export_figure(*drawn, {}, made, output, a.out.path, console);
 }
 
+/// Facts of a sweep's texts and answers.
+void add_texts(Result& result, const SweepArguments& a, const Loaded& loaded, const std::vector<SweepPair>& pairs) {
+    if (const std::string& at = a.asked.position; at != "END") {
+        const bool is_name = at.find_first_not_of("0123456789") != std::string::npos;
+        is_name ? result.fact("position", at) : result.fact("position", std::int64_t{pairs.front().clean.end});
+    }
+    result.fact("pairs", std::ssize(pairs));
+    if (!a.asked.pairs.empty()) {
+        result.fact("pairs_file", std::filesystem::path(a.asked.pairs).filename().string());
+        return;
+    }
+    result.fact(a.image.empty() ? "clean" : "image", a.asked.clean);
+    if (!a.asked.corrupt.empty()) result.fact(a.image.empty() ? "corrupt" : "corrupt_image", a.asked.corrupt);
+    for (const auto* ids : {&pairs.front().answers, &pairs.front().wrong})
+        for (const std::int64_t id : *ids)
+            result.fact(ids == &pairs.front().answers ? "answer" : "wrong",
+                        output_fact(loaded.model->config(), *loaded.tokenizer, id));
+}
+
+/// Several heads at once.
+int run_cumulative(const SweepArguments& a, const Loaded& loaded, const std::vector<SweepPair>& pairs, const Console& console) {
+    const auto found = std::make_shared<const CumulativeResult>(
+        cumulative_heads(loaded.model, pairs, a.asked.options, a.several, loaded.cancel, console.progress()));
+    console.clear_progress();
+    if (figure::is_picture(a.out.path)) {
+        for (const std::string& note : found->notes) console.note(note);
+        const Offscreen offscreen;
+        const figure::ExportOptions output = a.picture.chosen();
+        const std::string format = std::filesystem::path(a.out.path).extension().string().substr(1);
+        const auto drawn = figure::cumulative_figure(found);
+        export_figure(*drawn, {},
+                      figure::cumulative_provenance(*loaded.model, a.asked, a.several, a.compute.dtype, output, format), output,
+                      a.out.path, console);
+        return 0;
+    }
+    Result result{.table = table_of(*found), .facts = facts_of(*loaded.model)};
+    add_facts(result, a.asked, {"pairs", "clean", "corrupt", "answer", "wrong", "position"});
+    add_facts(result, a.several);
+    add_texts(result, a, loaded, pairs);
+    result.fact("unedited_metric", found->base);
+    result.notes(found->notes, console);
+    a.out.write(result, console);
+    return 0;
+}
+
 int run(SweepArguments a, const Console& console) {
     if (!a.image.empty()) a.asked.clean = a.image, a.asked.corrupt = a.corrupt_image;
     a.asked.options.grid = divided(a.asked.options.grid, a.by);
@@ -140,6 +191,7 @@ int run(SweepArguments a, const Console& console) {
     if (!a.asked.over.empty())
         o.over = texts_over(a.asked, *loaded.model, *loaded.tokenizer, figure::read_picture, loaded.cancel);
     for (const std::string& note : answer_notes(loaded.model, *loaded.tokenizer, a.asked, pairs)) console.note(note);
+    if (a.several.steps > 0) return run_cumulative(a, loaded, pairs, console);
     const SweepForecast forecast = forecast_sweep(loaded.model, pairs, o, loaded.cancel);
     console.note(forecast.text());
     if (a.forecast) return 0;
@@ -156,21 +208,7 @@ int run(SweepArguments a, const Console& console) {
     Result result{.table = table_of(found), .facts = facts_of(*loaded.model)};
     add_facts(result, a.asked, {"pairs", "clean", "corrupt", "answer", "wrong", "position", "effect"});
     result.fact("effect", std::string(enum_word(found.options.effect)));  // that of a path is direct, whatever was asked for
-    if (const std::string& at = a.asked.position; at != "END") {
-        const bool is_name = at.find_first_not_of("0123456789") != std::string::npos;
-        is_name ? result.fact("position", at) : result.fact("position", std::int64_t{pairs.front().clean.end});
-    }
-    result.fact("pairs", std::ssize(pairs));
-    if (a.asked.pairs.empty()) {
-        result.fact(a.image.empty() ? "clean" : "image", a.asked.clean);
-        if (!a.asked.corrupt.empty()) result.fact(a.image.empty() ? "corrupt" : "corrupt_image", a.asked.corrupt);
-        for (const auto* ids : {&pairs.front().answers, &pairs.front().wrong})
-            for (const std::int64_t id : *ids)
-                result.fact(ids == &pairs.front().answers ? "answer" : "wrong",
-                            output_fact(loaded.model->config(), *loaded.tokenizer, id));
-    } else {
-        result.fact("pairs_file", std::filesystem::path(a.asked.pairs).filename().string());
-    }
+    add_texts(result, a, loaded, pairs);
     result.fact("clean_metric", found.clean_mean());
     if (!found.corrupt.empty()) result.fact("corrupt_metric", found.corrupt_mean());
     result.notes(found.notes, console);
@@ -186,6 +224,7 @@ Action define_sweep(Definition& definition, const Frontend&) {
     options->app = definition.app.get();
     options->model.add(definition);
     add_fields(definition, options->asked);
+    add_fields(definition, options->several);
     add_division(definition, options->by);
     CLI::Option* image =
         add_path(definition, "--image", options->image, "models that read pictures: the picture of the right answer");

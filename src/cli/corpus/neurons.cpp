@@ -6,14 +6,16 @@
 #include "headlight/corpus/neurons/agreement.h"
 #include "headlight/corpus/neurons/neuron_table.h"
 #include "headlight/corpus/neurons/removal.h"
+#include "headlight/corpus/neurons/token_neurons.h"
 #include "headlight/corpus/store/text_store.h"
 
 namespace headlight::cli {
 namespace {
 
 struct TriggersArguments {
-    std::string store;
-    std::int64_t layer = 0, neuron = 0, before = 24;
+    CLI::App* app = nullptr;
+    std::string store, token;
+    std::int64_t layer = 0, neuron = 0, before = 24, top = 50;
     CLI::Option *layer_option = nullptr, *neuron_option = nullptr;
     bool removal = false;
     ModelArgument model;
@@ -52,12 +54,42 @@ int removal(const TriggersArguments& arguments, const corpus::StoredCorpus& stor
     return 0;
 }
 
+/// Neurons with a token among their triggers.
+int of_token(const TriggersArguments& arguments, const Console& console) {
+    const StorePtr store = corpus::read_store(arguments.store);
+    store->require("neurons");
+    corpus::TextStore texts(store->folder, store->manifest);
+    const corpus::TokenNeurons found =
+        corpus::neurons_of_token(corpus::Neurons(store->merged.arrays), texts, arguments.token,
+                                 arguments.layer_option->count() > 0 ? arguments.layer : std::int64_t{-1}, arguments.top,
+                                 interruptible(), console.progress());
+    console.clear_progress();
+    Result result{.table = corpus::table_of(found), .facts = {}};
+    add_facts(result, *store, console);
+    result.fact("token", found.token).fact("occurrences", found.occurrences).fact("tokens", found.tokens);
+    if (arguments.layer_option->count() > 0) result.fact("layer", arguments.layer);
+    result.fact("neurons_found", found.found);
+    if (found.found > std::ssize(found.neurons))
+        result.notes({"the first " + std::to_string(found.neurons.size()) + " of " + std::to_string(found.found) +
+                      " neurons with this token among their triggers; --top 0 lists all"},
+                     console);
+    arguments.out.write(result, console);
+    return 0;
+}
+
 int triggers(const TriggersArguments& arguments, const Console& console) {
+    const bool by_token = !arguments.token.empty();
+    refuse_unused(*arguments.app, {{"--neuron", by_token, "--token looks for neurons"},
+                                   {"--removal", by_token, "--token looks for neurons"},
+                                   {"--before", by_token, "--token lists neurons, not texts"},
+                                   {"--top", !by_token, "it is for --token"}});
     arguments.out.check();
+    if (by_token) return of_token(arguments, console);
     if (arguments.removal && arguments.model_option->count() == 0) throw UsageError("--removal runs texts again: give --model");
     if ((!arguments.removal || arguments.of_neuron()) &&
         (arguments.layer_option->count() == 0 || arguments.neuron_option->count() == 0))
-        throw UsageError("--layer and --neuron name the neuron; --removal without both gives the means of layers");
+        throw UsageError(
+            "--layer and --neuron name the neuron, --token finds neurons; --removal without both gives the means of layers");
     if (arguments.removal && !arguments.of_neuron() && arguments.layer_option->count() > 0)
         throw UsageError("--layer: name the neuron as well (--neuron); without both --removal gives the means of layers");
     const StorePtr store = corpus::read_store(arguments.store);
@@ -140,9 +172,13 @@ int agreement(const AgreementArguments& arguments, const Console& console) {
 
 Action define_corpus_triggers(Definition& definition, const Frontend&) {
     auto options = std::make_shared<TriggersArguments>();
+    options->app = definition.app.get();
     add_store_argument(definition, options->store);
     options->layer_option = add_index(definition, "--layer", options->layer, "of the neuron", "L");
     options->neuron_option = add_index(definition, "--neuron", options->neuron, "the neuron's number in the layer");
+    add_value(definition, "--token", options->token,
+              "neurons that have this token among their triggers, by the share of these; with its space: \" Mr\"", "TEXT");
+    add_index(definition, "--top", options->top, "--token: neurons to list; 0: all")->capture_default_str();
     add_index(definition, "--before", options->before, "tokens of the text to show before each trigger")->capture_default_str();
     definition.app->add_flag(
         "--removal", options->removal,

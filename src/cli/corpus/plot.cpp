@@ -36,12 +36,14 @@ int plot(CorpusPlotArguments arguments, const Console& console) {
     const figure::CorpusView& view = figure::corpus_view(request.view);
     if (arguments.layer_option->count() > 0 && arguments.head < 0 && (view.head_optional || view.of_head))
         throw UsageError("--layer: name the head as well (--head)");
+    if (view.of_token && request.token.empty()) throw UsageError("--view corpus-token: name the token: --token \" Mr\"");
     const bool of_heads = view.of_head || view.head_optional;
     const std::string other = "it has no part in " + view.id;
     refuse_unused(*arguments.app, {{"--measure", !view.of_measure, other.c_str()},
                                    {"--x", !view.of_axes, other.c_str()},
                                    {"--y", !view.of_axes, other.c_str()},
                                    {"--question", !view.of_question, other.c_str()},
+                                   {"--token", !view.of_token, other.c_str()},
                                    {"--head", !of_heads, other.c_str()},
                                    {"--neuron", !view.of_neuron, other.c_str()},
                                    {"--layer", !of_heads && !view.of_neuron, other.c_str()}});
@@ -86,6 +88,7 @@ Action define_corpus_plot(Definition& definition, const Frontend&) {
     word("--y", options->request.y, "corpus-scatter: the measure upwards");
     add_value(definition, "--question", options->request.question,
               "corpus-question: heads where VERB attends to its nsubj > 60 %", "EXPR");
+    add_value(definition, "--token", options->request.token, "corpus-token: the token, with its space: \" Mr\"", "TEXT");
     add_value(definition, "--labels", options->request.labels,
               "corpus-probe, corpus-mix, corpus-edge: labels that headlight corpus probe has probed", "LABELS");
     add_value(definition, "--label", options->request.label,

@@ -11,6 +11,7 @@
 #include "headlight/corpus/neurons/agreement.h"
 #include "headlight/corpus/neurons/neurons.h"
 #include "headlight/corpus/neurons/removal.h"
+#include "headlight/corpus/neurons/token_neurons.h"
 #include "headlight/corpus/probe/arc_run.h"
 #include "headlight/corpus/probe/mix_run.h"
 #include "headlight/corpus/probe/probe.h"
@@ -96,6 +97,8 @@ struct NeuronParts {
 };
 std::unique_ptr<Figure> neuron_figure(const corpus::Neurons&, analyze::NeuronId, NeuronParts, corpus::TextStore& texts,
                                       const QString& words);
+/// Neurons with the token among their triggers, by the share of these.
+std::unique_ptr<Figure> token_neurons_figure(const corpus::TokenNeurons&, const QString& words);
 std::unique_ptr<Figure> removal_figure(const std::vector<corpus::LayerRemoval>&, const QString& words);
 std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreement>&, const QString& words);
 

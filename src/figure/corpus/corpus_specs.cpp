@@ -140,7 +140,8 @@ std::unique_ptr<Figure> make_map(const StorePtr& stored, const CorpusRequest&, c
 
 /// How many of a neuron's triggers, and neurons of a layer, lose a token: seconds on a small model.
 constexpr std::int64_t kCardTriggers = 20, kTriggers = 10, kNeuronsOfLayer = 10;
-constexpr std::int64_t kPromoted = 8;  ///< tokens of a value on a neuron's card
+constexpr std::int64_t kTokenNeurons = 50;  ///< of a token that are listed
+constexpr std::int64_t kPromoted = 8;       ///< tokens of a value on a neuron's card
 
 std::vector<corpus::NeuronRemoval> removals(const StorePtr& stored, const CorpusRequest& request, const corpus::Neurons& neurons,
                                             corpus::TextStore& texts, const std::vector<analyze::NeuronId>& ids,
@@ -388,6 +389,19 @@ const std::vector<CorpusView>& all_views() {
          .of_neuron = true,
          .with_model = true,
          .make = make_neuron},
+        {.id = "corpus-token",
+         .title = "Neurons of a token",
+         .group = "Neurons",
+         .gathered = "neurons",
+         .of_token = true,
+         .make =
+             [](const StorePtr& s, const CorpusRequest& r, const CancelToken& cancel) {
+                 if (r.token.empty()) return token_neurons_figure({}, words_of(*s));
+                 corpus::TextStore texts(s->folder, s->manifest);
+                 return token_neurons_figure(
+                     corpus::neurons_of_token(corpus::Neurons(s->merged.arrays), texts, r.token, -1, kTokenNeurons, cancel),
+                     words_of(*s));
+             }},
         {.id = "corpus-removal",
          .title = "Triggers without a token",
          .group = "Neurons",
@@ -475,6 +489,7 @@ Provenance corpus_provenance(const corpus::StoredCorpus& stored, const CorpusReq
     if (view.of_measure) option("measure", request.measure);
     if (view.of_axes) option("x", request.x), option("y", request.y);
     if (view.of_question) option("question", request.question);
+    if (view.of_token) option("token", request.token);
     if (view.of_labels() && !request.labels.empty()) option("labels", request.labels);
     if (view.of_classes && !request.label.empty())
         option("label", request.label), option("predicted", request.predicted.empty() ? request.label : request.predicted);

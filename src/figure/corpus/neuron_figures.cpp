@@ -206,6 +206,41 @@ std::unique_ptr<Figure> neuron_figure(const corpus::Neurons& neurons, analyze::N
     return stacked_figure(std::move(out));
 }
 
+std::unique_ptr<Figure> token_neurons_figure(const corpus::TokenNeurons& of, const QString& words) {
+    const QString token = QString::fromStdString(of.token).replace(u' ', QChar(0x00b7));
+    TableSection section;
+    section.title = QStringLiteral("Neurons that fire on “%1”").arg(token);
+    section.note =
+        QStringLiteral("%1: the token is %2 of %3 tokens, and among the triggers of %4 neurons; lines are 95 % intervals")
+            .arg(words, count_text(of.occurrences), count_text(of.tokens), count_text(of.found));
+    section.hint = QStringLiteral("a click follows the neuron");
+    section.columns = {table_column(ColumnKind::text, "neuron", "neuron"),
+                       table_column(ColumnKind::bar, "share", "share", "triggers that are the token", 2),
+                       table_column(ColumnKind::number, "triggers", "triggers", "chunks with its largest coefficients", 0),
+                       table_column(ColumnKind::number, "mean", "mean m", "coefficient at the triggers that are the token", 2)};
+    section.columns[1].limit = 1;
+    section.columns[1].sorted = true;
+    for (const corpus::TokenNeuron& neuron : of.neurons) {
+        const corpus::Interval share = neuron.share();
+        TableRow& row = section.rows.emplace_back();
+        row.neuron = neuron.id;
+        TableCell bar = TableCell::of(share.mean);
+        bar.low = share.low, bar.high = share.high;
+        row.cells = {TableCell::of(QStringLiteral("L%1 neuron %2").arg(neuron.id.layer.value).arg(neuron.id.neuron.value)), bar,
+                     TableCell::of(static_cast<double>(neuron.triggers)), TableCell::of(neuron.mean)};
+    }
+    section.empty = of.token.empty() ? QStringLiteral("name a token, with its space: “ Mr”")
+                                     : QStringLiteral("no neuron has the token among its triggers");
+    if (of.token.empty()) section.title = QStringLiteral("Neurons of a token"), section.note = words;
+    TableData data = one_section("corpus-token", std::move(section));
+    data.description = QStringLiteral(
+        "Neurons by the token that they fire on: of the chunks with a neuron's largest positive coefficients, one token each, the share "
+        "whose token is the one asked for, sorted by the lower end of its interval (Wilson).");
+    data.table = [of] { return corpus::table_of(of); };
+    data.arrays = [] { return std::vector<NamedArray>(); };
+    return table_figure(std::move(data));
+}
+
 std::unique_ptr<Figure> agreement_figure(const std::vector<corpus::LayerAgreement>& layers, const QString& words) {
     using L = corpus::LayerAgreement;
     const auto column = [&](const corpus::Interval L::*member) {

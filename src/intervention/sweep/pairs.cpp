@@ -6,8 +6,6 @@
 #include "headlight/base/error.h"
 #include "headlight/base/index_list.h"
 #include "headlight/base/numbers.h"
-#include "headlight/io/json_file.h"
-#include "headlight/io/text_lines.h"
 #include "headlight/model/classes.h"
 #include "headlight/text/alignment.h"
 #include "headlight/trace/pictures.h"
@@ -15,6 +13,7 @@
 #include "headlight/trace/variants.h"
 #include "intervention/recipe/log_probabilities.h"
 #include "intervention/recipe/over.h"
+#include "intervention/recipe/pair_lines.h"
 #include "intervention/sweep/plan.h"
 
 #include <algorithm>
@@ -22,14 +21,6 @@
 
 namespace headlight::intervention {
 namespace {
-
-std::string quoted(const std::string& text) { return "\"" + text + "\""; }
-
-/// A place of a text: token positions, or words that occur once in it (of a picture the name of a patch).
-struct PlaceText {
-    std::vector<std::int64_t> positions{};
-    std::string words{};  ///< in place of positions
-};
 
 /// What turns the texts of a sweep, or the files of its pictures, into what the model reads.
 struct SweepReader {
@@ -48,56 +39,6 @@ struct SweepReader {
     std::int64_t answer_id(const std::string& answer, analyze::Digits) const;
 };
 
-/// Positions of the tokens that overlap words of the text.
-std::vector<std::int64_t> positions_of(const text::Encoding& encoding, const std::string& text, const std::string& words,
-                                       const std::string& name) {
-    if (encoding.pixels) {
-        const auto patch = std::ranges::find(encoding.tokens, words) - encoding.tokens.begin();
-        if (patch == std::ssize(encoding.tokens))
-            throw Error(ErrorFacts{.problem = "A named position is no patch of the picture",
-                                   .item = name,
-                                   .expected = encoding.tokens.front() + " to " + encoding.tokens.back() + ", or positions: 5-8",
-                                   .found = quoted(words)});
-        return {patch};
-    }
-    const std::size_t begin = text.find(words);
-    if (begin == std::string::npos || words.empty())
-        throw Error(
-            ErrorFacts{.problem = "The words of a named position are not in the text", .item = name, .found = quoted(words)});
-    if (text.find(words, begin + 1) != std::string::npos)
-        throw Error(ErrorFacts{.problem = "The words of a named position occur more than once",
-                               .item = name,
-                               .found = quoted(words),
-                               .hint = "Give token positions: [5]"});
-    const auto from = static_cast<std::int64_t>(begin), to = from + std::ssize(words);
-    std::vector<std::int64_t> positions;
-    for (std::int64_t i = 0; i < encoding.size(); ++i) {
-        const text::ByteRange at = encoding.offsets[static_cast<std::size_t>(i)];
-        if (!encoding.special[static_cast<std::size_t>(i)] && at.begin < to && at.end > from) positions.push_back(i);
-    }
-    return positions;
-}
-
-std::vector<std::string> strings_of(const nlohmann::json& line, const char* field, const std::string& where) {
-    const auto found = line.find(field);
-    if (found == line.end() || found->is_null()) return {};
-    const auto one = [&](const nlohmann::json& value) {
-        if (!value.is_string())
-            throw Error(
-                ErrorFacts{.problem = "A field of a pair is not a text", .item = where + ", " + field, .found = value.dump()});
-        return value.get<std::string>();
-    };
-    std::vector<std::string> texts;
-    if (!found->is_array()) return {one(*found)};
-    for (const nlohmann::json& value : *found) texts.push_back(one(value));
-    return texts;
-}
-
-std::string string_of(const nlohmann::json& line, const char* field, const std::string& where) {
-    const std::vector<std::string> texts = strings_of(line, field, where);
-    return texts.empty() ? std::string() : texts.front();
-}
-
 std::map<std::string, PlaceText> places_of(const nlohmann::json& line, const std::string& where) {
     std::map<std::string, PlaceText> places;
     const auto found = line.find("positions");
@@ -105,22 +46,7 @@ std::map<std::string, PlaceText> places_of(const nlohmann::json& line, const std
     if (!found->is_object())
         throw Error(
             ErrorFacts{.problem = "Named positions are not an object", .item = where + ", positions", .found = found->dump()});
-    for (const auto& [name, value] : found->items()) {
-        PlaceText& place = places[name];
-        const auto number = [&](const nlohmann::json& v) {
-            if (!v.is_number_integer())
-                throw Error(ErrorFacts{.problem = "A named position is neither a token position nor words of the text",
-                                       .item = where + ", positions, " + name,
-                                       .found = v.dump()});
-            place.positions.push_back(v.get<std::int64_t>());
-        };
-        if (value.is_string())
-            place.words = value.get<std::string>();
-        else if (value.is_array())
-            std::ranges::for_each(value, number);
-        else
-            number(value);
-    }
+    for (const auto& [name, value] : found->items()) places[name] = place_of(value, where + ", positions, " + name);
     return places;
 }
 
@@ -258,24 +184,14 @@ std::vector<SweepPair> read_pairs(const SweepReader& reader, const std::filesyst
         return reader.of_pictures() && !text.empty() ? (file.parent_path() / text).string() : text;
     };
     std::vector<SweepPair> pairs;
-    for (const io::TextLine& line : io::read_text_lines(file)) {
-        const std::string where = "line " + std::to_string(line.number);
-        try {
-            const nlohmann::json json = io::parse_json(line.text, file);
-            if (!json.is_object()) throw Error(ErrorFacts{.problem = "A pair is not a JSON object", .item = where});
-            const std::string clean = string_of(json, "clean", where);
-            if (clean.empty()) throw Error(ErrorFacts{.problem = "A pair has no clean text", .item = where + ", clean"});
-            SweepPair& pair = pairs.emplace_back(sweep_pair(reader, named(clean), named(string_of(json, "corrupt", where)),
-                                                            strings_of(json, "answer", where), strings_of(json, "wrong", where),
-                                                            position, places_of(json, where), analyze::Digits::text));
-            pair.group = string_of(json, "group", where);
-        } catch (const Error& error) {
-            ErrorFacts facts = error.facts();
-            facts.file = file.string();
-            if (!facts.item.starts_with(where)) facts.item = where + (facts.item.empty() ? "" : ", " + facts.item);
-            throw Error(std::move(facts));
-        }
-    }
+    for_each_pair(file, [&](const nlohmann::json& json, const std::string& where) {
+        const std::string clean = string_of(json, "clean", where);
+        if (clean.empty()) throw Error(ErrorFacts{.problem = "A pair has no clean text", .item = where + ", clean"});
+        SweepPair& pair = pairs.emplace_back(sweep_pair(reader, named(clean), named(string_of(json, "corrupt", where)),
+                                                        strings_of(json, "answer", where), strings_of(json, "wrong", where),
+                                                        position, places_of(json, where), analyze::Digits::text));
+        pair.group = string_of(json, "group", where);
+    });
     return pairs;
 }
 

@@ -5,6 +5,8 @@
 #include "headlight/base/error.h"
 #include "headlight/corpus/heads/head_means.h"
 #include "headlight/corpus/neurons/agreement.h"
+#include "headlight/corpus/neurons/neuron_table.h"
+#include "headlight/corpus/neurons/token_neurons.h"
 #include "headlight/corpus/probe/arc_run.h"
 #include "headlight/corpus/probe/mix_run.h"
 #include "headlight/corpus/probe/probe.h"
@@ -88,6 +90,7 @@ TEST_F(CorpusViews, EveryOneIsDrawnWithATableAndAWordOfWhatItIsOf) {
         request.head = {Layer(4), Head(5)};
         request.neuron = {Layer(2), Neuron(7)};
         if (view.with_model) request.model = model_, request.tokenizer = tokenizer_;
+        if (view.of_token) request.token = " the";
         if (view.of_question) request.question = "heads where word attends to its head > 1 %";
         const auto figure = corpus_figure(stored_, request);
         EXPECT_FALSE(figure->title().isEmpty());
@@ -121,6 +124,35 @@ TEST_F(CorpusViews, TheMosaicHasTheMeansThatTheTableHas) {
         const std::int64_t layer = std::get<std::int64_t>(row[0]), head = std::get<std::int64_t>(row[1]);
         EXPECT_DOUBLE_EQ(std::get<double>(row[column]), means.by_text[means.index(m, layer, head)].mean);
     }
+}
+
+/// Against the texts around the triggers of every neuron of a layer.
+TEST_F(CorpusViews, NeuronsOfATokenAreThoseWhoseTriggersAreIt) {
+    const corpus::Neurons neurons(stored_->merged.arrays);
+    corpus::TextStore texts(stored_->folder, stored_->manifest);
+    const corpus::TokenNeurons found = corpus::neurons_of_token(neurons, texts, " the", 3, 0);
+    std::map<std::int64_t, std::pair<std::int64_t, double>> expected;  // triggers and the sum of their coefficients
+    for (std::int64_t n = 0; n < neurons.width(Layer(3)); ++n)
+        for (const corpus::Trigger& trigger : neurons.largest(Layer(3), Neuron(n)))
+            if (corpus::context_of(texts, trigger, 1).token == " the") {
+                ++expected[n].first;
+                expected[n].second += static_cast<double>(trigger.value);
+            }
+    ASSERT_FALSE(expected.empty());
+    ASSERT_EQ(found.neurons.size(), expected.size());
+    double low = 1;
+    for (const corpus::TokenNeuron& of : found.neurons) {
+        const auto& [count, sum] = expected.at(of.id.neuron.value);
+        EXPECT_EQ(of.with_token, count);
+        EXPECT_NEAR(of.mean, sum / static_cast<double>(count), 1e-6);
+        EXPECT_LE(of.share().low, low);
+        low = of.share().low;
+    }
+    const corpus::TokenNeurons first = corpus::neurons_of_token(neurons, texts, " the", 3, 2);
+    ASSERT_EQ(first.neurons.size(), 2u);
+    EXPECT_EQ(first.found, found.found);
+    EXPECT_EQ(first.neurons[0].id, found.neurons[0].id);
+    EXPECT_THROW(corpus::neurons_of_token(neurons, texts, " nosuchtoken"), Error);
 }
 
 TEST_F(CorpusViews, TheCommandIsWhatAShellReads) {

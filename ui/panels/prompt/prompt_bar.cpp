@@ -219,7 +219,9 @@ void PromptBar::edited() {
 
 void PromptBar::show_running() {
     run_->setText(stop_shown_ ? QStringLiteral("Stop") : QStringLiteral("Run"));
-    run_->setToolTip(stop_shown_ ? QStringLiteral("Stop") : QStringLiteral("Run now (Ctrl+Return)"));
+    run_->setToolTip(!run_->isEnabled() ? text_->toolTip()
+                     : stop_shown_      ? QStringLiteral("Stop")
+                                        : QStringLiteral("Run now (Ctrl+Return)"));
 }
 
 void PromptBar::show_document() {
@@ -239,6 +241,10 @@ void PromptBar::show_document() {
     text_->setToolTip(fixed ? QStringLiteral("The text of the saved trace. Open the model to run another") : QString());
     run_->setEnabled(!fixed);
     pair_button_->setEnabled(!fixed && !pictures);
+    pair_button_->setToolTip(fixed      ? text_->toolTip()
+                             : pictures ? QStringLiteral("This model reads pictures, which have no sentence B")
+                                        : QStringLiteral("Sentence pair: show or hide the line for sentence B"));
+    show_running();
     // A button that cannot do its work says why when it is pressed; the tip says it before.
     const auto why = document_.model().model ? document_.why_no_continuation() : std::nullopt;
     generate_->setToolTip(why ? QString::fromStdString(why->problem + (why->found.empty() ? "" : ": " + why->found))

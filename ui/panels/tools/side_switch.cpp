@@ -77,12 +77,17 @@ void SideSwitch::show_document() {
     const bool both = beside && document_.options().both_sides;
     both_->setChecked(both);
     both_->setEnabled(beside && !spec.compares);
-    both_->setToolTip(QStringLiteral("A and B next to each other (Space: next)"));
+    // A grey button says why it is grey.
+    const QString no_b = beside ? QString() : QStringLiteral("There is no B to show yet: %1").arg(b);
+    both_->setToolTip(!no_b.isEmpty() ? no_b
+                      : spec.compares ? QStringLiteral("The %1 view shows A and B together already").arg(view_title(view_))
+                                      : QStringLiteral("A and B next to each other (Space: next)"));
     for (const auto& [side, button] : buttons_) {
         button->setChecked(side == shown && !both);
         button->setEnabled(side == figure::Side::a || (beside && (side == figure::Side::b || spec.difference || spec.compares)));
-        if (side == figure::Side::difference && beside && !button->isEnabled()) {
-            button->setToolTip(QStringLiteral("The %1 view has no difference: A+B shows both").arg(view_title(view_)));
+        if (!button->isEnabled()) {
+            button->setToolTip(
+                !no_b.isEmpty() ? no_b : QStringLiteral("The %1 view has no difference: A+B shows both").arg(view_title(view_)));
             continue;
         }
         button->setToolTip((side == figure::Side::a   ? QStringLiteral("This run")

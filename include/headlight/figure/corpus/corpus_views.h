@@ -30,6 +30,7 @@ struct CorpusRequest {
     std::string labels{};                            ///< of a probe: "upos"; empty: the first one of the store
     std::string label{}, predicted{};                ///< of a probe's confusion matrix: the cell whose words are listed
     std::string question{};                          ///< "heads where VERB attends to its nsubj > 60 %"
+    std::string token{};                             ///< whose neurons are listed: " Mr"
     HeadId head{};                                   ///< views of one head; {-1, -1}: the best one, where head_optional
     analyze::NeuronId neuron{};                      ///< views of one neuron
     /// The model that ran the store's texts, for views with_model; null: there is none at hand.
@@ -45,8 +46,8 @@ struct CorpusView {
     std::string title;       ///< "Relations"
     std::string group;       ///< "Heads", "Words", "Neurons"
     std::string gathered{};  ///< the kind of accumulator that it needs: "words"; empty: none
-    bool of_measure = false, of_axes = false, of_head = false, of_neuron = false,
-         of_question = false;                  ///< which options of the request apply
+    bool of_measure = false, of_axes = false, of_head = false, of_neuron = false, of_question = false,
+         of_token = false;                     ///< which options of the request apply
     bool head_optional = false;                ///< cases of the best head are shown unless one is named
     std::optional<corpus::ProbeKind> probe{};  ///< it shows what such a probe has left in the store
     bool of_labels() const noexcept { return probe && corpus::learns_labels(*probe); }
