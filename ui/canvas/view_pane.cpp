@@ -247,6 +247,15 @@ void ViewPane::click(const figure::Hit& hit, Qt::KeyboardModifiers modifiers) {
     using Kind = figure::Hit::Kind;
     SelectionModel& selection = document_.selection();
     const bool add = modifiers & Qt::ControlModifier;
+    const auto& pins = selection.get().pinned_queries;
+    const bool of_row =
+        hit.kind == Kind::key || (hit.kind == Kind::pair && hit.query && !pins.empty() && *hit.query == pins.back());
+    if (modifiers == Qt::ShiftModifier && of_row && hit.key && (!hit.head || *hit.head == selection.get().focus) &&
+        compare_with_key(document_, *hit.key)) {
+        Q_EMIT canvas_->pointed_at(
+            QStringLiteral("The pinned key is compared with key %1; see the view Why").arg(hit.key->value));
+        return;
+    }
     if (hit.query) revealed_query_ = hit.query;
     if (hit.key) revealed_key_ = hit.key;
     if (hit.neuron && hit.kind == Kind::dimension) {

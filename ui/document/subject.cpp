@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/document/subject.h"
 
+#include "ui/document/document.h"
+
 #include <algorithm>
 #include <iterator>
 
@@ -87,6 +89,46 @@ ViewOptions without(ViewOptions options, Forgotten forgotten) {
 
 }  // namespace
 
+namespace {
+
+std::string against_of(const Document& document) {
+    const View view = view_of_a_weight();
+    const figure::ViewOption* option = option_of(figure::view_spec(view), Subject::against);
+    return option ? view_value(document.options(), view, *option) : std::string();
+}
+
+bool is_position(const std::string& value) {
+    return !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+}
+
+}  // namespace
+
+bool explains_weight(const Document& document) {
+    const View view = view_of_a_weight();
+    const OpenViews& views = document.views();
+    return views.left == view || (views.split && views.right == view);
+}
+
+bool can_compare_with_key(const Document& document, Position key) {
+    const auto& trace = document.trace();
+    const figure::Selection& s = document.selection().get();
+    if (!trace || trace->across_texts() || s.found_pins || s.pinned_queries.empty() || s.pinned_keys.empty()) return false;
+    if (s.pinned_keys.back() == key || key.value < 0 || key.value >= trace->keys()) return false;
+    return !trace->config().causal || key <= s.pinned_queries.back();
+}
+
+bool compare_with_key(Document& document, Position key) {
+    if (!can_compare_with_key(document, key)) return false;
+    const std::string value = compared_key(document) == key ? std::string() : std::to_string(key.value);
+    document.edit_options([&](ViewOptions& o) { set_subject(o, Subject::against, value); });
+    return true;
+}
+
+std::optional<Position> compared_key(const Document& document) {
+    const std::string value = against_of(document);
+    return is_position(value) ? std::optional(Position(QString::fromStdString(value).toLongLong())) : std::nullopt;
+}
+
 ViewOptions without_answers(ViewOptions options) {
     options.edits.watched.clear();  // those of the chips
     options.edits.against.clear();
@@ -98,8 +140,7 @@ ViewOptions without_answers(ViewOptions options) {
 ViewOptions without_passages(ViewOptions options) {
     return without(std::move(options), [](const figure::ViewOption& option, const std::string& value) {
         const auto subject = subject_of(option);
-        const bool position = value.find_first_not_of("0123456789") == std::string::npos;
-        return subject == Subject::passage || (subject == Subject::against && position);
+        return subject == Subject::passage || (subject == Subject::against && is_position(value));
     });
 }
 

@@ -3,9 +3,12 @@
 
 #include "ui/document/state.h"
 
+#include <optional>
 #include <vector>
 
 namespace headlight::ui {
+
+class Document;
 
 /// What a view is about, beside its heads: the chips above it. All views share one of each.
 enum class Subject {
@@ -30,6 +33,15 @@ View view_of_a_weight();
 std::optional<Subject> subject_of(const figure::ViewOption&);
 /// Sets it in every view that has it; empty: the default of each.
 void set_subject(ViewOptions&, Subject, const std::string& value);
+
+/// view_of_a_weight() is open.
+bool explains_weight(const Document&);
+/// It is another key of the row of the pinned pair.
+bool can_compare_with_key(const Document&, Position);
+/// The pinned key is compared with this one, or by default if it is so already. False, and nothing is changed: it cannot be.
+bool compare_with_key(Document&, Position);
+/// The one key that a pinned key is compared with.
+std::optional<Position> compared_key(const Document&);
 
 /// Answer and contrast are chosen for a text: another one drops them unless they are locked. What stands for the text's own token
 /// ("next") stays.

@@ -2,6 +2,7 @@
 #include "ui/window/context_menus.h"
 
 #include "ui/document/edits/edit_choices.h"
+#include "ui/document/subject.h"
 #include "ui/window/main_window.h"
 
 #include <QApplication>
@@ -69,6 +70,13 @@ void ContextMenus::add_pins(const figure::Hit& hit) {
         add(QStringLiteral("Pin %1 as key").arg(key_name(*hit.key)),
             [&selection, at = *hit.key] { selection.pin_key(at, false); });
     }
+    const auto& pins = selection.get();
+    if (!hit.key || !can_compare_with_key(window_.document(), *hit.key)) return;
+    if ((hit.query && pins.pinned_queries.back() != *hit.query) || (hit.head && *hit.head != pins.focus)) return;
+    add(QStringLiteral("Why %1 and not %2").arg(key_name(pins.pinned_keys.back()), key_name(*hit.key)), [this, key = *hit.key] {
+        if (compared_key(window_.document()) != key) compare_with_key(window_.document(), key);
+        window_.show_view(view_of_a_weight());
+    });
 }
 
 void ContextMenus::add_head(HeadId head) {

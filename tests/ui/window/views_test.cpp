@@ -284,6 +284,45 @@ TEST_F(ViewsTest, AKeyIsComparedWithWhatItsChipSays) {
     EXPECT_EQ(value("why", "against"), "") << "it was a key of the text before";
 }
 
+TEST_F(ViewsTest, ShiftAndAClickOnASecondKeyCompareWithIt) {
+    window.document().selection().pin_pair({Layer(5), Head(7)}, Position(12), Position(3));
+    ASSERT_TRUE(settle());
+    TokenStrip& strip = window.prompt_bar().tokens();
+    const auto click = [&](std::int64_t key) {
+        strip.reveal(Position(key));
+        QTest::mouseClick(strip.viewport(), Qt::LeftButton, Qt::ShiftModifier, strip.chip_rect(Position(key)).center());
+        return settle();
+    };
+    const std::vector<Position> third{Position(3)}, fifth{Position(5)};
+    ASSERT_TRUE(click(5));
+    EXPECT_EQ(selected().pinned_keys, fifth) << "elsewhere it pins";
+    ASSERT_TRUE(click(3));
+    ASSERT_TRUE(show_view("why"));
+    ASSERT_TRUE(click(7));
+    EXPECT_EQ(value("why", "against"), "7");
+    EXPECT_EQ(selected().pinned_keys, third);
+    EXPECT_TRUE(strip.spoken(7).contains(QStringLiteral("compared")));
+    ASSERT_TRUE(click(7));
+    EXPECT_EQ(value("why", "against"), "") << "the same again";
+    EXPECT_FALSE(strip.spoken(7).contains(QStringLiteral("compared")));
+    ASSERT_TRUE(click(14));
+    EXPECT_EQ(value("why", "against"), "") << "the query does not see it";
+    window.document().selection().pin_pair({Layer(5), Head(7)}, Position(12), Position(3));
+    ASSERT_TRUE(show_view("matrix"));
+    const auto click_cell = [&](std::int64_t query, std::int64_t key) {
+        const auto at = cell(query, key);
+        if (!at) return false;
+        QTest::mouseClick(canvas().viewport(), Qt::LeftButton, Qt::ShiftModifier, *at);
+        return settle();
+    };
+    ASSERT_TRUE(click_cell(12, 6));
+    EXPECT_EQ(value("why", "against"), "6");
+    EXPECT_EQ(selected().pinned_keys, third);
+    ASSERT_TRUE(click_cell(11, 4));
+    EXPECT_EQ(selected().pinned_queries, std::vector<Position>{Position(11)}) << "another row: its pair is pinned";
+    EXPECT_EQ(value("why", "against"), "6");
+}
+
 TEST_F(ViewsTest, OptionsAreLooksAndCanBeReset) {
     ASSERT_TRUE(show_view("matrix"));
     EXPECT_TRUE(looks_default(window.document().options(), "matrix"));

@@ -3,6 +3,7 @@
 
 #include "headlight/figure/core/number_text.h"
 #include "headlight/text/chat.h"
+#include "ui/document/subject.h"
 #include "ui/style/appearance.h"
 
 #include <QFontMetrics>
@@ -45,6 +46,7 @@ TokenStrip::TokenStrip(Document& document, QWidget* parent) : QAbstractScrollAre
     connect(&document_, &Document::predictions_changed, viewport(), qOverload<>(&QWidget::update));
     connect(&document_, &Document::changed, this, [this](Document::Change change) {
         if (change == Document::Change::options) adopt_height();
+        if (change == Document::Change::options || change == Document::Change::views) viewport()->update();
         if (change != Document::Change::trace) return;
         const QRect before = followed_ ? chip_rect(*followed_) : QRect();
         const bool in_sight = before.isValid() && before.left() >= 0 && before.right() <= viewport()->width();
@@ -233,6 +235,11 @@ void TokenStrip::paint_chip(QPainter& painter, const Chip& chip) const {
     if (query && key) {  // a token that attends to itself: the key's colour inside the query's
         painter.setPen(QPen(figure::head_color(theme, document_.options().palette, s.focus.head.value), 1));
         painter.drawRoundedRect(box.adjusted(1.5, 1.5, -1.5, -1.5), 3, 3);
+    }
+    if (compared(chip)) {
+        painter.setPen(QPen(theme.negative, 1, Qt::DashLine));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRoundedRect(box, 4, 4);
     }
     if (chip.written) {
         painter.setPen(QPen(theme.muted, 1));
@@ -439,6 +446,10 @@ void TokenStrip::mouseReleaseEvent(QMouseEvent* event) {
 void TokenStrip::press(int index, Qt::KeyboardModifiers modifiers) {
     const Chip& chip = chips_[std::size_t(index)];
     const bool add = modifiers & Qt::ControlModifier;
+    // While a weight is explained, a second key is the one that the pinned key is compared with.
+    if (modifiers == Qt::ShiftModifier && first_ == 0 && explains_weight(document_) &&
+        compare_with_key(document_, Position(chip.position)))
+        return;
     if (chip.source || (first_ == 0 && modifiers & Qt::ShiftModifier))
         document_.selection().pin_key(Position(chip.position), add);
     else
@@ -457,11 +468,17 @@ bool TokenStrip::pinned(int index) const {
     return std::ranges::find(pins, Position(chip.position)) != pins.end();
 }
 
+/// The pinned key of the weight that is explained is compared with it.
+bool TokenStrip::compared(const Chip& chip) const {
+    return first_ == 0 && explains_weight(document_) && compared_key(document_) == Position(chip.position);
+}
+
 QString TokenStrip::spoken(int index) const {
     const Chip& chip = chips_[std::size_t(index)];
     QString name = QStringLiteral("%1%2, token %3").arg(chip.faint, chip.text).arg(chip.position);
     if (!chip.role.isEmpty()) name += QStringLiteral(", ") + chip.role;
     if (pinned(index)) name += chip.source ? QStringLiteral(", pinned key") : QStringLiteral(", pinned query");
+    if (compared(chip)) name += QStringLiteral(", compared with the key");
     if (const QString found = chip.source ? QString() : prediction_text(Position(chip.position)); !found.isEmpty())
         name += QStringLiteral(", log-probability ") + found;
     return name;

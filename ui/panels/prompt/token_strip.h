@@ -10,7 +10,8 @@
 namespace headlight::ui {
 
 /// One chip per token on one line that scrolls and never wraps. Hover and click select the position everywhere:
-/// a click the query, Shift+click the key, Ctrl+click adds.
+/// a click the query, Shift+click the key, Ctrl+click adds; while a weight is explained, Shift+click on a second key compares
+/// with it.
 class TokenStrip : public QAbstractScrollArea {
     Q_OBJECT
 public:
@@ -74,6 +75,7 @@ private:
     Chip* add_chip(const text::TokenLabel&, int least, int sentence);
     const Chip* at(QPointF) const;
     void paint_chip(QPainter&, const Chip&) const;
+    bool compared(const Chip&) const;
     void paint_prediction(QPainter&, const Chip&) const;
     void paint_masked(QPainter&) const;
     void paint_roles(QPainter&) const;
