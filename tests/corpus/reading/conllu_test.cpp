@@ -54,16 +54,16 @@ TEST(Conllu, ReadsWhatThePackageReads) {
     for (std::size_t s = 0; s < texts.size(); ++s) {
         const Text& text = texts[s];
         SCOPED_TRACE(text.id);
-        EXPECT_EQ(text.id, golden[s]["id"]);
-        EXPECT_EQ(text.text, golden[s]["text"]);
+        EXPECT_EQ(golden[s]["id"], text.id);
+        EXPECT_EQ(golden[s]["text"], text.text);
         ASSERT_EQ(text.words.size(), golden[s]["forms"].size());
         for (std::size_t w = 0; w < text.words.size(); ++w) {
             const Word& word = text.words[w];
-            EXPECT_EQ(word.form, golden[s]["forms"][w]);
-            EXPECT_EQ(word.upos, golden[s]["upos"][w]);
-            EXPECT_EQ(word.xpos, golden[s]["xpos"][w]);
+            EXPECT_EQ(golden[s]["forms"][w], word.form);
+            EXPECT_EQ(golden[s]["upos"][w], word.upos);
+            EXPECT_EQ(golden[s]["xpos"][w], word.xpos);
             EXPECT_EQ(word.head, golden[s]["heads"][w].get<int>());
-            EXPECT_EQ(word.relation, golden[s]["relations"][w]);
+            EXPECT_EQ(golden[s]["relations"][w], word.relation);
             EXPECT_EQ(word.begin, golden[s]["spans"][w][0].get<int>());
             EXPECT_EQ(word.end, golden[s]["spans"][w][1].get<int>());
             EXPECT_FALSE(word.shares_span);
