@@ -9,17 +9,11 @@
 namespace headlight::cli {
 namespace {
 
-enum class CheckedSide { larger, query, key };
-constexpr EnumRow<CheckedSide> checked_sides[] = {{CheckedSide::larger, "larger", "the side whose heads add more"},
-                                                  {CheckedSide::query, "query", "the query"},
-                                                  {CheckedSide::key, "key", "the key"}};
-constexpr const auto& enum_rows(CheckedSide) { return checked_sides; }
-
 struct WhyCommand : Analysis {
     std::int64_t layer = 0, head = 0, query = -1, key = -1;
     analyze::WhyRequest asked;
     bool check = false;
-    CheckedSide side = CheckedSide::larger;
+    analyze::WhySide side = analyze::WhySide::larger;
     std::uint64_t seed = 1;
     CLI::Option *sided = nullptr, *seeded = nullptr;
 
@@ -65,15 +59,21 @@ struct WhyCommand : Analysis {
                                           {"opposing", list.opposing}})
             found.fact(name, value);
         found.fact("half", list.half);
-        if (check) add_check(found, run, why, console);
+        if (check) {
+            analyze::WhyOptions by_part = options;  // it replaces whole heads
+            by_part.by = analyze::WhyBy::part;
+            const bool whole = asked.by == analyze::WhyBy::part;
+            add_check(found, run, whole ? why : analyze::why(*run.trace, by_part, run.loaded.cancel), console);
+        }
         return found;
     }
 
     void add_check(Result& found, const Run& run, const analyze::Why& why, const Console& console) const {
         const auto sources = sources_of(run.loaded);
         const intervention::WhyCheck made = intervention::check_why(
-            *sources, *run.trace, why, side == CheckedSide::larger ? std::nullopt : std::optional(side == CheckedSide::query),
-            seed, run.loaded.cancel, console.progress());
+            *sources, *run.trace, why,
+            side == analyze::WhySide::larger ? std::nullopt : std::optional(side == analyze::WhySide::query), seed,
+            run.loaded.cancel, console.progress());
         std::string edits;
         for (const std::string& words : made.edits) edits += (edits.empty() ? "" : "; ") + words;
         found.fact("check", edits).fact("predicted", made.predicted).fact("actual", made.actual);

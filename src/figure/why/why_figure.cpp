@@ -71,8 +71,8 @@ QRectF WhyFigure::cell(std::size_t row, std::size_t column) const {
 }
 
 double WhyFigure::sentence_rows() const {
-    const auto stepped = std::ranges::count_if(data_.keys, [](const WhyLine& line) { return line.source.has_value(); }) +
-                         std::ranges::count_if(data_.queries, [](const WhyLine& line) { return line.source.has_value(); });
+    const auto stepped = std::ranges::count_if(data_.keys, [](const WhyLine& line) { return line.source && !line.split; }) +
+                         std::ranges::count_if(data_.queries, [](const WhyLine& line) { return line.source && !line.split; });
     return static_cast<double>(std::ssize(strongest_) + 3 + std::min<std::ptrdiff_t>(stepped, 6)) * why_line + 70;
 }
 
@@ -142,7 +142,8 @@ QSizeF WhyFigure::place(QSizeF available, const Style&, const Selection&) {
 QString WhyFigure::line_tip(const WhyLine& line, bool of_query) const {
     QString tip = QStringLiteral("%1 at %2: %3 of the advantage")
                       .arg(line.name, token_at(of_query ? why().of.query : why().of.key), signed_text(line.sum));
-    if (line.source) tip += QStringLiteral("\nmost of it from %1: %2").arg(token_at(*line.source), signed_text(line.from_source));
+    if (line.source && !line.split)
+        tip += QStringLiteral("\nmost of it from %1: %2").arg(token_at(*line.source), signed_text(line.from_source));
     return tip;
 }
 
@@ -254,7 +255,7 @@ void WhyFigure::draw_sentences(Scene& out, const Style& style) const {
     for (const analyze::Why::Pair& pair : strongest_) {
         const double value = why().advantages(pair.query, pair.key);
         if (!std::isfinite(value)) break;
-        const auto name = [](const analyze::StreamPart& part) { return part_name(part.component, part.layer, part.index); };
+        const auto name = [this](const analyze::StreamPart& part) { return why_part_name(part, data_.labels); };
         const QString query = name(why().query_parts[static_cast<std::size_t>(pair.query)]),
                       key = name(why().key_parts[static_cast<std::size_t>(pair.key)]);
         const QRectF row(sentences_.left(), y - 15, sentences_.width(), why_line);
@@ -283,7 +284,7 @@ void WhyFigure::draw_sentences(Scene& out, const Style& style) const {
     int steps = 0;
     for (const bool of_query : {false, true})
         for (const WhyLine& each : of_query ? data_.queries : data_.keys) {
-            if (!each.source || steps == 6) continue;
+            if (!each.source || each.split || steps == 6) continue;
             if (steps++ == 0) line(QStringLiteral("One step back"), {}, theme.muted, why_font());
             const QRectF row(sentences_.left(), y - 15, sentences_.width(), why_line);
             line(QStringLiteral("%1 at %2 got it from %3")

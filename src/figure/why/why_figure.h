@@ -19,7 +19,11 @@ struct WhyLine {
     std::optional<HeadId> head{};      ///< of a part that is a head
     std::optional<Position> source{};  ///< of a head: the token that gave most of it
     double from_source = 0;            ///< the source's term (analyze::why_sources())
+    bool split = false;                ///< one token of a head that is split by token, or its writing elsewhere
 };
+
+/// "L1H0", of a token that it read "L1H0 ← ·grey (4)".
+QString why_part_name(const analyze::StreamPart&, const std::vector<text::TokenLabel>&);
 
 /// How many pairs a picture lists, of the option's number; 0: as many as it can.
 inline std::int64_t pairs_listed(std::int64_t top) {

@@ -27,7 +27,7 @@ Writers writers_of(const analyze::Why& why, bool of_query) {
     std::vector<std::pair<double, HeadId>> all;
     for (std::size_t i = 0; i < parts.size(); ++i)
         if (const double sum = sums[static_cast<Eigen::Index>(i)];
-            parts[i].component == analyze::Component::head && parts[i].index >= 0 && sum > 0)
+            parts[i].is_head() && parts[i].source == analyze::StreamPart::whole && sum > 0)
             all.emplace_back(-sum, HeadId{Layer(parts[i].layer), Head(parts[i].index)});
     std::ranges::sort(all);
     Writers out;

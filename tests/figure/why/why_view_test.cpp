@@ -49,8 +49,8 @@ TEST(WhyView, ShowsWhatTheTableHolds) {
     const Table table = figure->table();
     EXPECT_EQ(std::ranges::count_if(table.rows, [](const auto& row) { return std::get<std::string>(row[0]) == "pair"; }), 3);
     EXPECT_EQ(std::get<std::string>(table.rows[0][1]), "mlp");
-    EXPECT_NEAR(std::get<double>(table.rows[0][9]), 1.559, 1e-3);
-    EXPECT_NEAR(std::get<double>(table.rows.back()[9]), 5.4595, 1e-3) << "total";
+    EXPECT_NEAR(std::get<double>(table.rows[0][10]), 1.559, 1e-3);
+    EXPECT_NEAR(std::get<double>(table.rows.back()[10]), 5.4595, 1e-3) << "total";
     const std::vector<MarkPlace> marks = marks_of(*figure, 1200);
     const auto pair = std::ranges::find(marks, Hit::Kind::legend, [](const MarkPlace& mark) { return mark.hit.kind; });
     ASSERT_NE(pair, marks.end());
