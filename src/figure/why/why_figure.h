@@ -4,6 +4,7 @@
 #include "figure/core/own_scale.h"
 #include "figure/core/scene.h"
 #include "headlight/analyze/why/why.h"
+#include "headlight/analyze/why/why_path.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -37,6 +38,9 @@ struct WhyViewData {
     std::vector<WhyLine> queries, keys;  ///< strongest first
     std::vector<text::TokenLabel> labels;
     std::int64_t top = 10;
+    std::vector<analyze::WhyStep> path{};
+    QString path_text{};       ///< analyze::path_text()
+    std::string path_edits{};  ///< intervention::edits_of_path(), one a line
 };
 
 class WhyFigure final : public SceneFigure, public OwnScale {
@@ -66,6 +70,7 @@ private:
     /// Sentences on the right of the map or below it.
     void draw_sentences(Scene&, const Style&) const;
     double sentence_rows() const;
+    void draw_path(Scene&, const Style&, double y) const;
     void fold_keys(std::size_t most);
     void draw_map(Scene&, const Style&) const;
 

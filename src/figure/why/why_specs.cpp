@@ -4,8 +4,10 @@
 #include "figure/why/why_figure.h"
 #include "figure/why/why_views.h"
 #include "headlight/figure/core/part_name.h"
+#include "headlight/intervention/why/why_check.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace headlight::figure {
 namespace {
@@ -74,6 +76,12 @@ std::unique_ptr<Figure> why_view(TracePtr trace, HeadId head, std::optional<Posi
     if (request.by == analyze::WhyBy::part || request.by == analyze::WhyBy::token) {
         add_sources(*trace, options, true, data.queries, cancel);
         add_sources(*trace, options, false, data.keys, cancel);
+    }
+    if (std::isfinite(data.why.advantage)) {
+        data.path = analyze::why_path(*trace, options, analyze::longest_why_path, cancel);
+        data.path_text = QString::fromStdString(analyze::path_text(*trace, data.path));
+        for (const std::string& words : intervention::edits_of_path(data.path))
+            data.path_edits += (data.path_edits.empty() ? "" : "\n") + words;
     }
     return std::make_unique<WhyFigure>(std::move(data));
 }

@@ -73,6 +73,16 @@ std::vector<std::vector<HeadId>> controls_of(const std::vector<HeadId>& heads, s
 
 }  // namespace
 
+std::vector<std::string> edits_of_path(const std::vector<analyze::WhyStep>& steps) {
+    std::vector<std::string> words;
+    for (const analyze::WhyStep& step : steps) {
+        if (!step.writer || !step.writer->is_head()) continue;
+        const HeadId head{Layer(step.writer->layer), Head(step.writer->index)};
+        words.push_back((words.empty() ? "" : "off ") + edits_of({head}, step.written_at()).front());
+    }
+    return words;
+}
+
 std::int64_t WhyCheck::as_low() const {
     return std::ranges::count_if(controls, [&](double control) { return control <= actual; });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A score as a sum over pairs of parts: what must hold in every family, and numbers of the reference (transformers in float64).
 #include "headlight/analyze/why/why.h"
+#include "headlight/analyze/why/why_path.h"
 
 #include "headlight/analyze/pattern/score_parts.h"
 #include "headlight/base/error.h"
@@ -280,6 +281,34 @@ TEST(Why, SaysWhatCannotBeAsked) {
     EXPECT_TRUE(std::isfinite(alone.scores.sum()));
     const WhyOptions o{.head = head_id(5, 7), .query = Position(9), .key = Position(5)};
     EXPECT_THROW(why_sources(*trace, o, false, {Component::mlp, 2, -1}), Error);
+}
+
+TEST(WhyPath, WalksBackThroughTheHeadsThatWroteMost) {
+    const TracePtr trace = built_in(stones);
+    const WhyOptions o{.head = head_id(5, 7), .query = Position(33), .key = Position(5)};
+    const std::vector<WhyStep> path = why_path(*trace, o);
+    ASSERT_GT(path.size(), 1U);
+    EXPECT_NEAR(path[0].weight, 0.962930, 1e-5);
+    EXPECT_FALSE(path[0].of_query);
+    EXPECT_EQ(path[0].writer, (StreamPart{Component::head, 1, 0}));
+    EXPECT_NEAR(path[0].sum, 1.793959, 1e-4);
+    EXPECT_EQ(path[0].source, Position(4));
+    EXPECT_NEAR(path[0].from_source, 1.937067, 1e-4);
+    EXPECT_TRUE(path[1].of.head == head_id(1, 0));
+    EXPECT_EQ(path[1].of.query, Position(5)) << "where it wrote";
+    EXPECT_EQ(path[1].of.key, Position(4)) << "what it read there";
+    const at::Tensor weights = trace::pattern_rows(*trace, Layer(1), Head(0), 5, 1)[0];
+    EXPECT_NEAR(path[1].weight, weights[4].item().toDouble(), 1e-5);
+    for (std::size_t i = 1; i < path.size(); ++i) EXPECT_LT(path[i].of.head.layer, path[i - 1].of.head.layer);
+    const std::string text = path_text(*trace, path);
+    EXPECT_THAT(text, testing::StartsWith("L5H7 33<-5 (0.963) ⇐ key +1.79: L1H0 5<-4 ("));
+    EXPECT_THAT(text, HasSubstr("grey"));
+    EXPECT_EQ(why_path(*trace, o, 1).size(), 1U);
+    EXPECT_THAT(path_text(*trace, why_path(*trace, o, 1)), testing::EndsWith("L1H0 at ·stones"));
+    const std::vector<WhyStep> alone = why_path(*trace, {.head = head_id(5, 7), .query = Position(0), .key = Position(0)});
+    ASSERT_EQ(alone.size(), 1U);
+    EXPECT_FALSE(alone[0].writer) << "without rivals nothing adds to a weight";
+    EXPECT_EQ(path_text(*trace, alone), "L5H7 0<-0 (1.000)");
 }
 
 /// Four pairs of parts with these advantages.
