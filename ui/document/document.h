@@ -96,6 +96,7 @@ public:
     void set_edits(const EditList&);
     /// As the last one; "off …" is switched off. Where A alone was shown, B is shown from now on.
     void add_edit(const QString& words);
+    void add_edits(const QStringList& words);
     void set_edit(std::size_t line, const QString& words);
     /// Gives the line that is on and begins like this these words, or adds them: a weight that is dragged.
     void put_edit(const QString& beginning, const QString& words);

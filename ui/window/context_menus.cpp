@@ -112,6 +112,10 @@ void ContextMenus::fill_for(const figure::Hit& hit) {
     add_pins(hit);
     if (hit.head) add_head(*hit.head);
     add_edits(hit);
+    for (const auto& [name, value] : hit.options)
+        if (name == figure::hit_edits && !value.empty() && why_no_edits(window_.document()).isEmpty())
+            add(QStringLiteral("Add as edits, the first switched on"),
+                [this, words = QString::fromStdString(value)] { window_.add_edits(words.split(u'\n')); });
 }
 
 /// Those that come to mind first, and a menu of the others.

@@ -83,6 +83,12 @@ void MainWindow::add_edit(const QString& words, bool number) {
     if (number && edits_->rows() > 0) edits_->choose_number(edits_->rows() - 1);
 }
 
+void MainWindow::add_edits(const QStringList& words) {
+    show_page(Page::text);
+    show_panel(*edits_, true);
+    document_->add_edits(words);
+}
+
 void MainWindow::open_recipe(const QString& file) {
     const OpenModel opened = document_->model();
     if (!opened.model) return;

@@ -96,6 +96,8 @@ public:
     void offer_reopening();
     /// Adds a line to the edits and opens their panel; `number`: the number at its end is to be chosen.
     void add_edit(const QString& words, bool number);
+    /// In one step of undo; "off …" is switched off.
+    void add_edits(const QStringList& words);
     /// Adds a recipe's edits in the place of those that are there.
     void open_recipe(const QString& file);
     void save_recipe(const QString& file);

@@ -195,7 +195,7 @@ void require_sum(const trace::Trace& trace, const WhyOptions& o, double left, co
 }
 
 StreamPart group_of(const StreamPart& part, WhyBy by) {
-    if (by == WhyBy::part) return part;
+    if (by == WhyBy::part || by == WhyBy::token) return part;
     const auto is_bias = [](Component c) {
         return c == Component::attn_bias || c == Component::cross_bias || c == Component::norm_bias || c == Component::final_bias;
     };
@@ -254,6 +254,53 @@ at::Tensor key_contrast(const trace::Trace& trace, const WhyOptions& o, const Sc
     return at::mv(keys.t(), tensor_of(counts, 0, row.legal.count()));
 }
 
+/// What a head wrote at the pair's key or query by the token that it read, as the head of the score reads it there: [token,
+/// d_head].
+at::Tensor source_vectors(const trace::Trace& trace, const WhyOptions& o, bool of_query, HeadId writer) {
+    const Layer layer = o.head.layer;
+    check_head(trace, writer);
+    if (writer.layer >= layer) throw_too_late(writer, layer);
+    const ReadSide own = side_of(trace, o.head, of_query ? Hook::q : Hook::k);
+    const std::int64_t at = of_query ? o.query.value : o.key.value;
+    std::vector<at::Tensor> attention;
+    split_readings(trace, at, readings_of(trace, own, layer, at, 1), &attention);
+    const at::Tensor directions = attention.at(static_cast<std::size_t>(writer.layer.value))[0];  // [d_head, d_model]
+    const at::Tensor w_o = wide(trace::attention_output(*trace.model(), writer.layer).w_o.select(0, writer.head.value));
+    const at::Tensor weights = wide(trace::pattern_rows(trace, writer.layer, writer.head, at, 1)[0]);
+    const at::Tensor read = at::mm(wide(head_values(trace, writer)), at::mm(w_o, directions.t()));  // [token, d_head]
+    // The last summand would take the bias of a norm of queries and keys.
+    const at::Tensor summands = at::cat({read * weights.unsqueeze(1), at::zeros({1, read.size(1)}, read.options())});
+    return trace::through_rotation(trace, layer, own.hook, own.head, summands.unsqueeze(0), at)[0].narrow(0, 0, read.size(0));
+}
+
+/// Replaces the column of a head by one for each token that it read and one for its writing elsewhere; rows of a query by tokens
+/// alone. `by_token`: what the tokens give of each other part.
+void split_column(Eigen::MatrixXd& values, Eigen::Index column, const Eigen::MatrixXd& by_token, bool elsewhere) {
+    const Eigen::Index tokens = by_token.cols(), after = values.cols() - column - 1, added = tokens + (elsewhere ? 1 : 0);
+    Eigen::MatrixXd out(values.rows(), column + added + after);
+    out << values.leftCols(column), by_token, Eigen::MatrixXd::Zero(values.rows(), elsewhere ? 1 : 0), values.rightCols(after);
+    if (elsewhere) out.col(column + tokens) = values.col(column) - by_token.rowwise().sum();
+    values = std::move(out);
+}
+
+/// The head that a word names: "L3H0".
+HeadId head_of(const std::string& word) {
+    HeadId head{Layer(0), Head(0)};
+    const char *at = word.data(), *end = at + word.size();
+    const auto number = [&](char letter, std::int64_t& value) {
+        if (at == end || std::toupper(static_cast<unsigned char>(*at)) != letter) return false;
+        const auto [stopped, error] = std::from_chars(at + 1, end, value);
+        at = stopped;
+        return error == std::errc() && value >= 0;
+    };
+    if (!number('L', head.layer.value) || !number('H', head.head.value) || at != end)
+        throw Error({.problem = "Only what a head wrote can be split by token",
+                     .item = "part",
+                     .expected = "a head such as L3H0",
+                     .found = word});
+    return head;
+}
+
 }  // namespace
 
 WhyOptions why_options(const trace::Trace& trace, HeadId head, std::optional<Position> query, std::optional<Position> key,
@@ -292,80 +339,70 @@ WhyOptions why_options(const trace::Trace& trace, HeadId head, std::optional<Pos
                          .found = request.against});
         o.against = Against::key;
     }
+    if (request.by == WhyBy::token) {
+        if (!request.part.empty()) o.split = head_of(request.part);
+        o.split_of = request.part_of;
+    }
     return o;
 }
 
-std::string name_of(const StreamPart& part) {
-    if (part.component == Component::final_bias) return "bias";
-    const std::string layer = part.layer < 0 ? std::string() : "L" + std::to_string(part.layer);
-    if (part.component == Component::head || part.component == Component::cross_head) {
-        const std::string prefix = part.component == Component::head ? "" : "cross.";
-        if (part.index >= 0) return prefix + layer + "H" + std::to_string(part.index);
-        return prefix + (layer.empty() ? "heads" : layer + ".heads");
-    }
-    return (layer.empty() ? "" : layer + ".") + std::string(name_of(part.component));
-}
+namespace {
 
-std::vector<Why::Pair> Why::strongest(std::int64_t count) const {
-    std::vector<Pair> all;
-    for (Eigen::Index q = 0; q < advantages.rows(); ++q)
-        for (Eigen::Index k = 0; k < advantages.cols(); ++k) all.push_back({q, k});
-    const auto order = [&](const Pair& a, const Pair& b) {
-        const double x = std::abs(advantages(a.query, a.key)), y = std::abs(advantages(b.query, b.key));
-        return x != y ? x > y : std::pair(a.query, a.key) < std::pair(b.query, b.key);
+/// Splits a head of WhyOptions::split by token. `queries`: [part, d_head], scaled; `own`, `contrast`: of the key and less the
+/// others; `ratio`: the cap at the key.
+void split_by_token(const trace::Trace& trace, const at::Tensor& queries, const at::Tensor& own, const at::Tensor& contrast,
+                    double ratio, Why& why) {
+    const WhyOptions& o = why.of;
+    struct Found {
+        Eigen::Index part = -1;
+        double amount = -1;
     };
-    const auto middle = all.begin() + std::min<std::ptrdiff_t>(count, std::ssize(all));
-    std::partial_sort(all.begin(), middle, all.end(), order);
-    all.erase(middle, all.end());
-    return all;
-}
-
-WhyList listed(const Why& why, std::int64_t count) {
-    WhyList out;
-    double amounts = 0, listed_amounts = 0, positive = 0;
-    std::vector<double> sorted(why.advantages.data(), why.advantages.data() + why.advantages.size());
-    for (const double x : sorted) {
-        amounts += std::abs(x);
-        positive += std::max(x, 0.0);
-        (x > 0 ? out.rest_for : out.rest_from) += x;
+    const auto strongest = [&](const std::vector<StreamPart>& parts, const Eigen::VectorXd& sums) {
+        Found found;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            const HeadId head{Layer(parts[i].layer), Head(parts[i].index)};
+            const double amount = std::abs(sums[static_cast<Eigen::Index>(i)]);
+            if (parts[i].is_head() && (!o.split || *o.split == head) && amount > found.amount)
+                found = {static_cast<Eigen::Index>(i), amount};
+        }
+        return found;
+    };
+    const Found query = strongest(why.query_parts, why.advantages.rowwise().sum()),
+                key = strongest(why.key_parts, why.advantages.colwise().sum().transpose());
+    if (o.split) {
+        check_head(trace, *o.split);
+        if (o.split->layer >= o.head.layer) throw_too_late(*o.split, o.head.layer);
     }
-    const auto pairs = why.strongest(count);
-    for (const Why::Pair& pair : pairs) {
-        const double x = why.advantages(pair.query, pair.key);
-        out.listed += x;
-        listed_amounts += std::abs(x);
-        (x > 0 ? out.rest_for : out.rest_from) -= x;
+    if (query.part < 0 || key.part < 0)
+        throw Error({.problem = "No head wrote in front of this layer, so none can be split by token",
+                     .item = "layer " + std::to_string(o.head.layer.value)});
+    const bool of_query = o.split_of == WhySide::query || (o.split_of == WhySide::larger && query.amount > key.amount);
+    std::vector<StreamPart>& parts = of_query ? why.query_parts : why.key_parts;
+    const Eigen::Index part = (of_query ? query : key).part;
+    const StreamPart head = parts[static_cast<std::size_t>(part)];
+    const HeadId writer{Layer(head.layer), Head(head.index)};
+    const model::KeyRange seen = legal_keys_of(trace, writer.layer, of_query ? o.query : o.key);
+    const at::Tensor vectors = source_vectors(trace, o, of_query, writer).narrow(0, seen.first, seen.count());
+    if (of_query) {
+        const double scale = model::score_scale_of(trace.config(), o.head.layer.value);
+        for (auto [values, side] : {std::pair(&why.scores, &own), {&why.advantages, &contrast}}) {
+            Eigen::MatrixXd turned = values->transpose();
+            split_column(turned, part, matrix_of(at::mm(*side * scale, vectors.t())), false);
+            *values = turned.transpose();
+        }
+    } else {
+        const Eigen::MatrixXd terms = matrix_of(at::mm(queries, vectors.t())) * ratio;
+        split_column(why.scores, part, terms, true);
+        split_column(why.advantages, part, terms, true);
     }
-    out.all = why.advantages.sum();
-    out.share = listed_amounts / amounts;
-    out.opposing = amounts / std::abs(why.advantage);
-    out.others = std::ssize(sorted) - std::ssize(pairs);
-    std::ranges::sort(sorted, std::greater());
-    for (double held = 0; out.half < std::ssize(sorted) && held < positive / 2; ++out.half)
-        held += sorted[static_cast<std::size_t>(out.half)];
-    return out;
+    std::vector<StreamPart> tokens;
+    for (std::int64_t t = seen.first; t < seen.last; ++t) tokens.push_back({head.component, head.layer, head.index, t});
+    if (!of_query) tokens.push_back({head.component, head.layer, head.index, StreamPart::elsewhere});
+    const auto place = parts.erase(parts.begin() + part);
+    parts.insert(place, tokens.begin(), tokens.end());
 }
 
-bool WhyList::holds_little() const { return share < 0.25; }
-
-bool WhyList::sums_to_other() const {
-    const double held = listed / all;
-    return std::isfinite(held) && (held < 0.5 || held > 1.5);
-}
-
-std::vector<Eigen::Index> by_amount(const Eigen::VectorXd& sums) {
-    std::vector<Eigen::Index> order(static_cast<std::size_t>(sums.size()));
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, std::greater(), [&](Eigen::Index part) { return std::abs(sums[part]); });
-    return order;
-}
-
-double share_of_largest(const Eigen::VectorXd& sums, std::int64_t count) {
-    const std::vector<Eigen::Index> order = by_amount(sums);
-    double held = 0;
-    for (std::size_t i = 0; i < order.size() && static_cast<std::int64_t>(i) < count; ++i) held += std::abs(sums[order[i]]);
-    return held / sums.cwiseAbs().sum();
-}
+}  // namespace
 
 Why why(const trace::Trace& trace, const WhyOptions& o, const CancelToken& cancel) {
     check_why(trace, o);
@@ -417,6 +454,7 @@ Why why(const trace::Trace& trace, const WhyOptions& o, const CancelToken& cance
     const double sum = out.scores.sum() + (row.has_position ? out.position : 0);
     require_sum(trace, o, sum - out.score, out);
     if (compares) require_sum(trace, o, out.advantage - out.position_advantage - out.advantages.sum(), out);
+    if (o.by == WhyBy::token) split_by_token(trace, q * scale, own, own - mean_of_others, row.ratios[at(o.key.value)], out);
     std::vector<StreamPart> query_parts = out.query_parts, key_parts = out.key_parts;
     for (Eigen::MatrixXd* m : {&out.scores, &out.advantages}) {
         out.query_parts = query_parts, out.key_parts = key_parts;
@@ -432,32 +470,16 @@ Why why(const trace::Trace& trace, const WhyOptions& o, const CancelToken& cance
 
 Eigen::VectorXd why_sources(const trace::Trace& trace, const WhyOptions& o, bool of_query, const StreamPart& part) {
     check_why(trace, o);
-    if (part.component != Component::head || part.index < 0)
+    if (!part.is_head())
         throw Error({.problem = "Only what a head wrote has tokens that it was read from", .found = name_of(part)});
     const at::NoGradGuard no_grad;
-    const Layer layer = o.head.layer;
     const ScoreRow row = row_of(trace, o);
-    const ReadSide own = side_of(trace, o.head, of_query ? Hook::q : Hook::k);
-    const std::int64_t at = of_query ? o.query.value : o.key.value;
-    std::vector<at::Tensor> attention;
-    split_readings(trace, at, readings_of(trace, own, layer, at, 1), &attention);
-    const HeadId writer{Layer(part.layer), Head(part.index)};
-    check_head(trace, writer);
-    if (writer.layer >= layer) throw_too_late(writer, layer);
-    const at::Tensor directions = attention.at(static_cast<std::size_t>(part.layer))[0];  // [d_head, d_model]
-    const at::Tensor w_o = wide(trace::attention_output(*trace.model(), writer.layer).w_o.select(0, writer.head.value));
-    const at::Tensor weights = wide(trace::pattern_rows(trace, writer.layer, writer.head, at, 1)[0]);
-    const at::Tensor read = at::mm(wide(head_values(trace, writer)), at::mm(w_o, directions.t()));  // [token, d_head]
-    const at::Tensor vectors =
-        trace::through_rotation(trace, layer, own.hook, own.head,
-                                at::cat({read * weights.unsqueeze(1), at::zeros({1, read.size(1)}, read.options())}).unsqueeze(0),
-                                at)[0]
-            .narrow(0, 0, read.size(0));
+    const at::Tensor vectors = source_vectors(trace, o, of_query, {Layer(part.layer), Head(part.index)});
     // The query's parts against what tells the key from the others; the key's as this query reads them.
     const at::Tensor whole =
         of_query ? key_contrast(trace, o, row)
                  : wide(head_queries(trace, o.head).select(0, o.query.value)) * row.ratios[o.key.value - row.legal.first];
-    const double scale = model::score_scale_of(trace.config(), layer.value);
+    const double scale = model::score_scale_of(trace.config(), o.head.layer.value);
     const at::Tensor terms = (at::mv(vectors, whole) * scale).contiguous();
     return Eigen::Map<const Eigen::VectorXd>(terms.data_ptr<double>(), terms.size(0));
 }
@@ -495,64 +517,6 @@ double why_predicted(const trace::Trace& trace, const WhyOptions& o, bool of_que
     std::vector<double> scores;
     for (const double raw : row.raw) scores.push_back(capped(raw, trace.config().score_softcap));
     return std::exp(scores[static_cast<std::size_t>(key)] - row.log_total(scores));
-}
-
-Table table_of(const Why& why, std::int64_t top) {
-    Table table;
-    table.columns = {"kind",      "query_component", "query_layer", "query_index", "key_component",
-                     "key_layer", "key_index",       "score",       "others",      "advantage"};
-    table.definitions = {
-        {"score", "scale * q_a . k_b of the parts a and b that wrote the query and the key, norms at their scale in the run"},
-        {"others", "its mean over the other keys, weighted by the softmax among them"},
-        {"advantage", "score - others; with the position's they sum to A, and ln(a / (1 - a)) = A - H"},
-        {"kind", "pair; query, key: sums over the other side; position; rest: pairs that are not listed; total: A"},
-        {"pairs", "advantages [query part, key part]"},
-        {"pair_scores", "scores [query part, key part]"}};
-    const auto cells = [](const StreamPart& part) -> std::vector<Table::Cell> {
-        return {std::string(name_of(part.component)), index_cell(part.layer), index_cell(part.index)};
-    };
-    const std::vector<Table::Cell> none(3);
-    const auto add = [&](const char* kind, const std::vector<Table::Cell>& query, const std::vector<Table::Cell>& key,
-                         double score, double advantage) {
-        std::vector<Table::Cell> row{std::string(kind)};
-        row.insert(row.end(), query.begin(), query.end());
-        row.insert(row.end(), key.begin(), key.end());
-        row.insert(row.end(), {score, score - advantage, advantage});
-        table.add(std::move(row));
-    };
-    const auto size = static_cast<std::int64_t>(why.advantages.size());
-    const std::int64_t count = top > 0 ? std::min(top, size) : size;
-    check_rows(count, size);
-    double score = why.scores.sum(), advantage = why.advantages.sum();
-    for (const Why::Pair& pair : why.strongest(count)) {
-        const double own = why.scores(pair.query, pair.key), more = why.advantages(pair.query, pair.key);
-        add("pair", cells(why.query_parts[static_cast<std::size_t>(pair.query)]),
-            cells(why.key_parts[static_cast<std::size_t>(pair.key)]), own, more);
-        score -= own, advantage -= more;
-    }
-    if (count < size) add("rest", none, none, score, advantage);
-    for (std::size_t i = 0; i < why.query_parts.size(); ++i)
-        add("query", cells(why.query_parts[i]), none, why.scores.row(static_cast<Eigen::Index>(i)).sum(),
-            why.query_sums[static_cast<Eigen::Index>(i)]);
-    for (std::size_t i = 0; i < why.key_parts.size(); ++i)
-        add("key", none, cells(why.key_parts[i]), why.scores.col(static_cast<Eigen::Index>(i)).sum(),
-            why.key_sums[static_cast<Eigen::Index>(i)]);
-    if (!std::isnan(why.position)) add("position", none, none, why.position, why.position_advantage);
-    add("total", none, none, why.score, why.advantage);
-    const auto names = [](const std::vector<StreamPart>& parts) {
-        std::vector<std::string> out;
-        for (const StreamPart& part : parts) out.push_back(name_of(part));
-        return out;
-    };
-    table.arrays = {named_array("pairs", why.advantages),
-                    named_array("pair_scores", why.scores),
-                    named_array("query_sums", why.query_sums),
-                    named_array("key_sums", why.key_sums),
-                    text_array("query_parts", names(why.query_parts)),
-                    text_array("key_parts", names(why.key_parts)),
-                    integer_array("other_keys", why.compared),
-                    named_array("other_weights", why.compared_weights)};
-    return table;
 }
 
 }  // namespace headlight::analyze

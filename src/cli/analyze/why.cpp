@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "headlight/analyze/why/why.h"
+#include "headlight/analyze/why/why_path.h"
 
 #include "cli/analyze/analyses.h"
 #include "cli/analyze/analysis.h"
@@ -9,17 +10,11 @@
 namespace headlight::cli {
 namespace {
 
-enum class CheckedSide { larger, query, key };
-constexpr EnumRow<CheckedSide> checked_sides[] = {{CheckedSide::larger, "larger", "the side whose heads add more"},
-                                                  {CheckedSide::query, "query", "the query"},
-                                                  {CheckedSide::key, "key", "the key"}};
-constexpr const auto& enum_rows(CheckedSide) { return checked_sides; }
-
 struct WhyCommand : Analysis {
     std::int64_t layer = 0, head = 0, query = -1, key = -1;
     analyze::WhyRequest asked;
-    bool check = false;
-    CheckedSide side = CheckedSide::larger;
+    bool check = false, path = false;
+    analyze::WhySide side = analyze::WhySide::larger;
     std::uint64_t seed = 1;
     CLI::Option *sided = nullptr, *seeded = nullptr;
 
@@ -29,6 +24,8 @@ struct WhyCommand : Analysis {
         add_index(definition, kPosition, query, "the token that attends, from 0; by default the last one");
         add_index(definition, "--key", key, "the token that it attends to; by default the strongest that is no sink");
         add_fields(definition, asked);
+        definition.app->add_flag("--path", path,
+                                 "walk back from the weight, head by head: facts path and path_edits (edits in words)");
         definition.app->add_flag("--check", check,
                                  "run again with the three strongest heads of a side at their mean over the text, and with 20 "
                                  "sets of other heads of the same layers");
@@ -65,18 +62,35 @@ struct WhyCommand : Analysis {
                                           {"opposing", list.opposing}})
             found.fact(name, value);
         found.fact("half", list.half);
-        if (check) add_check(found, run, why, console);
+        if (path) add_path(found, *run.trace, options, run.loaded.cancel);
+        if (check) {
+            analyze::WhyOptions by_part = options;  // it replaces whole heads
+            by_part.by = analyze::WhyBy::part;
+            const bool whole = asked.by == analyze::WhyBy::part;
+            add_check(found, run, whole ? why : analyze::why(*run.trace, by_part, run.loaded.cancel), console);
+        }
         return found;
+    }
+
+    static void add_path(Result& found, const trace::Trace& trace, const analyze::WhyOptions& options,
+                         const CancelToken& cancel) {
+        const auto steps = analyze::why_path(trace, options, analyze::longest_why_path, cancel);
+        found.fact("path", analyze::path_text(trace, steps)).fact("path_edits", joined(intervention::edits_of_path(steps)));
+    }
+
+    static std::string joined(const std::vector<std::string>& edits) {
+        std::string words;
+        for (const std::string& each : edits) words += (words.empty() ? "" : "; ") + each;
+        return words;
     }
 
     void add_check(Result& found, const Run& run, const analyze::Why& why, const Console& console) const {
         const auto sources = sources_of(run.loaded);
         const intervention::WhyCheck made = intervention::check_why(
-            *sources, *run.trace, why, side == CheckedSide::larger ? std::nullopt : std::optional(side == CheckedSide::query),
-            seed, run.loaded.cancel, console.progress());
-        std::string edits;
-        for (const std::string& words : made.edits) edits += (edits.empty() ? "" : "; ") + words;
-        found.fact("check", edits).fact("predicted", made.predicted).fact("actual", made.actual);
+            *sources, *run.trace, why,
+            side == analyze::WhySide::larger ? std::nullopt : std::optional(side == analyze::WhySide::query), seed,
+            run.loaded.cancel, console.progress());
+        found.fact("check", joined(made.edits)).fact("predicted", made.predicted).fact("actual", made.actual);
         found.fact("controls", static_cast<std::int64_t>(made.controls.size())).fact("controls_as_low", made.as_low());
         if (!made.controls.empty()) {
             const auto [low, high] = std::ranges::minmax(made.controls);

@@ -71,9 +71,10 @@ QRectF WhyFigure::cell(std::size_t row, std::size_t column) const {
 }
 
 double WhyFigure::sentence_rows() const {
-    const auto stepped = std::ranges::count_if(data_.keys, [](const WhyLine& line) { return line.source.has_value(); }) +
-                         std::ranges::count_if(data_.queries, [](const WhyLine& line) { return line.source.has_value(); });
-    return static_cast<double>(std::ssize(strongest_) + 3 + std::min<std::ptrdiff_t>(stepped, 6)) * why_line + 70;
+    const auto stepped = std::ranges::count_if(data_.keys, [](const WhyLine& line) { return line.source && !line.split; }) +
+                         std::ranges::count_if(data_.queries, [](const WhyLine& line) { return line.source && !line.split; });
+    return static_cast<double>(std::ssize(strongest_) + 3 + std::min<std::ptrdiff_t>(stepped, 6)) * why_line + 70 +
+           (data_.path.size() > 1 ? static_cast<double>(data_.path.size() + 1) * why_line + 10 : 0);
 }
 
 /// Where a narrow canvas has room for few columns, the weakest keys join the others.
@@ -142,7 +143,8 @@ QSizeF WhyFigure::place(QSizeF available, const Style&, const Selection&) {
 QString WhyFigure::line_tip(const WhyLine& line, bool of_query) const {
     QString tip = QStringLiteral("%1 at %2: %3 of the advantage")
                       .arg(line.name, token_at(of_query ? why().of.query : why().of.key), signed_text(line.sum));
-    if (line.source) tip += QStringLiteral("\nmost of it from %1: %2").arg(token_at(*line.source), signed_text(line.from_source));
+    if (line.source && !line.split)
+        tip += QStringLiteral("\nmost of it from %1: %2").arg(token_at(*line.source), signed_text(line.from_source));
     return tip;
 }
 
@@ -254,7 +256,7 @@ void WhyFigure::draw_sentences(Scene& out, const Style& style) const {
     for (const analyze::Why::Pair& pair : strongest_) {
         const double value = why().advantages(pair.query, pair.key);
         if (!std::isfinite(value)) break;
-        const auto name = [](const analyze::StreamPart& part) { return part_name(part.component, part.layer, part.index); };
+        const auto name = [this](const analyze::StreamPart& part) { return why_part_name(part, data_.labels); };
         const QString query = name(why().query_parts[static_cast<std::size_t>(pair.query)]),
                       key = name(why().key_parts[static_cast<std::size_t>(pair.key)]);
         const QRectF row(sentences_.left(), y - 15, sentences_.width(), why_line);
@@ -283,7 +285,7 @@ void WhyFigure::draw_sentences(Scene& out, const Style& style) const {
     int steps = 0;
     for (const bool of_query : {false, true})
         for (const WhyLine& each : of_query ? data_.queries : data_.keys) {
-            if (!each.source || steps == 6) continue;
+            if (!each.source || each.split || steps == 6) continue;
             if (steps++ == 0) line(QStringLiteral("One step back"), {}, theme.muted, why_font());
             const QRectF row(sentences_.left(), y - 15, sentences_.width(), why_line);
             line(QStringLiteral("%1 at %2 got it from %3")
@@ -291,6 +293,32 @@ void WhyFigure::draw_sentences(Scene& out, const Style& style) const {
                  signed_text(each.from_source), theme.text, why_font());
             out.means(row, line_hit(each, of_query), [this, &each, of_query] { return line_tip(each, of_query); });
         }
+    if (data_.path.size() > 1) draw_path(out, style, y + 10);
+}
+
+/// The walk backwards, one line a weight; its heading has the whole as text and as edits.
+void WhyFigure::draw_path(Scene& out, const Style& style, double y) const {
+    const Theme& theme = *style.theme;
+    out.text({sentences_.left(), y}, QStringLiteral("Walked back"), why_font(), theme.muted);
+    out.means({sentences_.left(), y - 15, sentences_.width(), why_line},
+              {.kind = Hit::Kind::legend, .options = {{hit_edits, data_.path_edits}}}, [this] { return data_.path_text; });
+    for (const analyze::WhyStep& step : data_.path) {
+        y += why_line;
+        const QString weight =
+            QStringLiteral("%1  %2 → %3").arg(head_name(step.of.head), token_at(step.of.query), token_at(step.of.key));
+        QString wrote;
+        if (step.writer)
+            wrote = QStringLiteral("   %1 %2 %3")
+                        .arg(step.of_query ? QStringLiteral("query") : QStringLiteral("key"),
+                             why_part_name(*step.writer, data_.labels), signed_text(step.sum));
+        const double room = sentences_.width() - why_number - 10;
+        out.text({sentences_.left(), y}, draw::elided(weight + wrote, why_font(), room), why_font(), theme.text);
+        out.number({sentences_.right(), y}, draw::weight_text(step.weight), why_font(), theme.muted, draw::Align::right);
+        out.means(
+            {sentences_.left(), y - 15, sentences_.width(), why_line},
+            {.kind = Hit::Kind::pair, .head = step.of.head, .query = step.of.query, .key = step.of.key, .value = step.weight},
+            [this] { return data_.path_text; });
+    }
 }
 
 void WhyFigure::draw_on(Scene& out, const QRectF&, const Style& style, const Selection&) const {

@@ -4,6 +4,7 @@
 #include "figure/core/own_scale.h"
 #include "figure/core/scene.h"
 #include "headlight/analyze/why/why.h"
+#include "headlight/analyze/why/why_path.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +20,11 @@ struct WhyLine {
     std::optional<HeadId> head{};      ///< of a part that is a head
     std::optional<Position> source{};  ///< of a head: the token that gave most of it
     double from_source = 0;            ///< the source's term (analyze::why_sources())
+    bool split = false;                ///< one token of a head that is split by token, or its writing elsewhere
 };
+
+/// "L1H0", of a token that it read "L1H0 ← ·grey (4)".
+QString why_part_name(const analyze::StreamPart&, const std::vector<text::TokenLabel>&);
 
 /// How many pairs a picture lists, of the option's number; 0: as many as it can.
 inline std::int64_t pairs_listed(std::int64_t top) {
@@ -33,6 +38,9 @@ struct WhyViewData {
     std::vector<WhyLine> queries, keys;  ///< strongest first
     std::vector<text::TokenLabel> labels;
     std::int64_t top = 10;
+    std::vector<analyze::WhyStep> path{};
+    QString path_text{};       ///< analyze::path_text()
+    std::string path_edits{};  ///< intervention::edits_of_path(), one a line
 };
 
 class WhyFigure final : public SceneFigure, public OwnScale {
@@ -62,6 +70,7 @@ private:
     /// Sentences on the right of the map or below it.
     void draw_sentences(Scene&, const Style&) const;
     double sentence_rows() const;
+    void draw_path(Scene&, const Style&, double y) const;
     void fold_keys(std::size_t most);
     void draw_map(Scene&, const Style&) const;
 

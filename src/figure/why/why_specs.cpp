@@ -4,8 +4,10 @@
 #include "figure/why/why_figure.h"
 #include "figure/why/why_views.h"
 #include "headlight/figure/core/part_name.h"
+#include "headlight/intervention/why/why_check.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace headlight::figure {
 namespace {
@@ -13,7 +15,8 @@ namespace {
 constexpr std::size_t most_why_lines = 12;
 
 /// The strongest parts of a side, and the rest of them together.
-std::vector<WhyLine> lines_of(const std::vector<analyze::StreamPart>& parts, const Eigen::VectorXd& sums) {
+std::vector<WhyLine> lines_of(const std::vector<analyze::StreamPart>& parts, const Eigen::VectorXd& sums,
+                              const std::vector<text::TokenLabel>& labels) {
     const std::vector<Eigen::Index> order = analyze::by_amount(sums);
     std::vector<WhyLine> lines;
     const std::size_t own = parts.size() <= most_why_lines + 1 ? parts.size() : most_why_lines;
@@ -21,9 +24,10 @@ std::vector<WhyLine> lines_of(const std::vector<analyze::StreamPart>& parts, con
         const analyze::StreamPart& part = parts[static_cast<std::size_t>(order[i])];
         if (i < own) {
             WhyLine& line = lines.emplace_back();
-            line.name = part_name(part.component, part.layer, part.index);
-            if (part.component == analyze::Component::head && part.index >= 0)
-                line.head = HeadId{Layer(part.layer), Head(part.index)};
+            line.name = why_part_name(part, labels);
+            if (part.is_head()) line.head = HeadId{Layer(part.layer), Head(part.index)};
+            if (part.source >= 0) line.source = Position(part.source), line.from_source = sums[order[i]];
+            line.split = part.source != analyze::StreamPart::whole;
         } else if (i == own) {
             lines.emplace_back().name = QStringLiteral("%1 others").arg(order.size() - own);
         }
@@ -38,7 +42,7 @@ void add_sources(const trace::Trace& trace, const analyze::WhyOptions& options, 
                  const CancelToken& cancel) {
     int found = 0;
     for (WhyLine& line : lines) {
-        if (!line.head) continue;
+        if (!line.head || line.split) continue;
         if (found++ == 3) break;
         cancel.throw_if_cancelled();
         const Eigen::VectorXd terms = analyze::why_sources(
@@ -52,19 +56,33 @@ void add_sources(const trace::Trace& trace, const analyze::WhyOptions& options, 
 
 }  // namespace
 
+QString why_part_name(const analyze::StreamPart& part, const std::vector<text::TokenLabel>& labels) {
+    const QString name = part_name(part.component, part.layer, part.index);
+    if (part.source == analyze::StreamPart::whole) return name;
+    if (part.source == analyze::StreamPart::elsewhere) return QStringLiteral("%1 elsewhere").arg(name);
+    return QStringLiteral("%1 ← %2").arg(name,
+                                         draw::label_of(labels, Position(part.source)).with_position(Position(part.source)));
+}
+
 std::unique_ptr<Figure> why_view(TracePtr trace, HeadId head, std::optional<Position> query, std::optional<Position> key,
                                  const analyze::WhyRequest& request, const CancelToken& cancel) {
     const analyze::WhyOptions options = analyze::why_options(*trace, head, query, key, request, cancel);
     WhyViewData data{
         .why = analyze::why(*trace, options, cancel), .list = {}, .queries = {}, .keys = {}, .labels = {}, .top = request.top};
     data.list = listed(data.why, pairs_listed(request.top));
-    data.queries = lines_of(data.why.query_parts, data.why.query_sums);
-    data.keys = lines_of(data.why.key_parts, data.why.key_sums);
-    if (request.by == analyze::WhyBy::part) {
+    data.labels = trace->labels();
+    data.queries = lines_of(data.why.query_parts, data.why.query_sums, data.labels);
+    data.keys = lines_of(data.why.key_parts, data.why.key_sums, data.labels);
+    if (request.by == analyze::WhyBy::part || request.by == analyze::WhyBy::token) {
         add_sources(*trace, options, true, data.queries, cancel);
         add_sources(*trace, options, false, data.keys, cancel);
     }
-    data.labels = trace->labels();
+    if (std::isfinite(data.why.advantage)) {
+        data.path = analyze::why_path(*trace, options, analyze::longest_why_path, cancel);
+        data.path_text = QString::fromStdString(analyze::path_text(*trace, data.path));
+        for (const std::string& words : intervention::edits_of_path(data.path))
+            data.path_edits += (data.path_edits.empty() ? "" : "\n") + words;
+    }
     return std::make_unique<WhyFigure>(std::move(data));
 }
 

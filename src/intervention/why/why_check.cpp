@@ -27,7 +27,7 @@ Writers writers_of(const analyze::Why& why, bool of_query) {
     std::vector<std::pair<double, HeadId>> all;
     for (std::size_t i = 0; i < parts.size(); ++i)
         if (const double sum = sums[static_cast<Eigen::Index>(i)];
-            parts[i].component == analyze::Component::head && parts[i].index >= 0 && sum > 0)
+            parts[i].is_head() && parts[i].source == analyze::StreamPart::whole && sum > 0)
             all.emplace_back(-sum, HeadId{Layer(parts[i].layer), Head(parts[i].index)});
     std::ranges::sort(all);
     Writers out;
@@ -72,6 +72,16 @@ std::vector<std::vector<HeadId>> controls_of(const std::vector<HeadId>& heads, s
 }
 
 }  // namespace
+
+std::vector<std::string> edits_of_path(const std::vector<analyze::WhyStep>& steps) {
+    std::vector<std::string> words;
+    for (const analyze::WhyStep& step : steps) {
+        if (!step.writer || !step.writer->is_head()) continue;
+        const HeadId head{Layer(step.writer->layer), Head(step.writer->index)};
+        words.push_back((words.empty() ? "" : "off ") + edits_of({head}, step.written_at()).front());
+    }
+    return words;
+}
 
 std::int64_t WhyCheck::as_low() const {
     return std::ranges::count_if(controls, [&](double control) { return control <= actual; });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A score as a sum over pairs of parts: what must hold in every family, and numbers of the reference (transformers in float64).
 #include "headlight/analyze/why/why.h"
+#include "headlight/analyze/why/why_path.h"
 
 #include "headlight/analyze/pattern/score_parts.h"
 #include "headlight/base/error.h"
@@ -120,6 +121,18 @@ TEST_P(EveryWhy, SourcesSumToTheHead) {
             << name_of(found.query_parts[i]);
     }
     EXPECT_EQ(heads, (c.n_layers - 1) * c.n_heads);
+    for (const WhySide side : {WhySide::query, WhySide::key}) {
+        WhyOptions split = o;
+        split.by = WhyBy::token, split.split = head_id(0, 0), split.split_of = side;
+        const Why by_token = why(*trace, split);
+        const auto& parts = side == WhySide::query ? by_token.query_parts : by_token.key_parts;
+        const Eigen::VectorXd& sums = side == WhySide::query ? by_token.query_sums : by_token.key_sums;
+        double sum = 0;
+        for (std::size_t i = 0; i < parts.size(); ++i)
+            if (parts[i].source != StreamPart::whole) sum += sums[static_cast<Eigen::Index>(i)];
+        EXPECT_NEAR(sum, side == WhySide::query ? of_query(found, "L0H0") : of_key(found, "L0H0"), near);
+        EXPECT_NEAR(by_token.scores.sum(), found.scores.sum(), near);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryWhy, testing::ValuesIn(model_folders()), model_name);
@@ -160,6 +173,64 @@ TEST(Why, IsTheReferenceOfTheInductionHead) {
     EXPECT_NEAR(of_l3h0[4], 1.558606, 1e-4);
     EXPECT_NEAR(why_sources(*trace, o, false, {Component::head, 1, 0})[4], 1.937067, 1e-4);
     EXPECT_NEAR(why_sources(*trace, o, false, {Component::head, 4, 0})[3], 1.956533, 1e-4);
+}
+
+TEST(Why, SplitsAHeadByTheTokensThatItRead) {
+    const TracePtr trace = built_in(stones);
+    WhyOptions o{.head = head_id(5, 7), .query = Position(33), .key = Position(5), .by = WhyBy::token};
+    o.split = head_id(3, 0);
+    const Why found = why(*trace, o);
+    EXPECT_NEAR(of_key(found, "L3H0 from 4"), 1.558606, 1e-4);
+    EXPECT_NEAR(of_key(found, "L3H0 from 3"), 0.259, 5e-4);
+    EXPECT_NEAR(of_key(found, "L3H0 at other keys"), -0.704650, 1e-4);
+    EXPECT_TRUE(std::isnan(of_key(found, "L3H0"))) << "its tokens take its place";
+    EXPECT_NEAR(of_key(found, "L1H0"), 1.793959, 1e-4) << "the other parts are as they were";
+    const Eigen::VectorXd sources = why_sources(*trace, o, false, {Component::head, 3, 0});
+    double read = 0;
+    for (std::int64_t t = 0; t <= 5; ++t) {
+        const double term = of_key(found, "L3H0 from " + std::to_string(t));
+        EXPECT_NEAR(term, sources[t], 1e-6) << "against the float32 query of the run";
+        read += term;
+    }
+    EXPECT_NEAR(read, 1.888695, 1e-4);
+    EXPECT_TRUE(std::isnan(of_key(found, "L3H0 from 6"))) << "it does not see that";
+    EXPECT_NEAR(found.residual, 0, 1e-4);
+    o.split = head_id(1, 0);
+    const Why early = why(*trace, o);
+    EXPECT_NEAR(of_key(early, "L1H0 from 4"), 1.937067, 1e-4);
+    EXPECT_NEAR(of_key(early, "L1H0 from 5"), 1.034, 5e-4);
+    EXPECT_NEAR(of_key(early, "L1H0 from 3"), 0.625, 5e-4);
+    EXPECT_NEAR(of_key(early, "L1H0 at other keys"), -2.031178, 1e-4);
+    o.split.reset();
+    EXPECT_NEAR(of_key(why(*trace, o), "L1H0 from 4"), 1.937067, 1e-4) << "the strongest of the side to which it adds more";
+    o.split_of = WhySide::query;
+    const Why query = why(*trace, o);
+    const Eigen::VectorXd of_l1h0 = why_sources(*trace, o, true, {Component::head, 1, 0});
+    EXPECT_NEAR(of_query(query, "L1H0 from 33"), of_l1h0[33], 1e-6);
+    EXPECT_NEAR(of_l1h0.sum(), 0.508261, 1e-4);
+    EXPECT_TRUE(std::isnan(of_query(query, "L1H0 at other keys"))) << "a query is read at one token";
+    EXPECT_NEAR(query.residual, 0, 1e-4);
+}
+
+TEST(Why, TellsWhichHeadsCanBeSplit) {
+    const TracePtr trace = built_in(stones);
+    const auto asked = [&](const WhyRequest& request, std::int64_t layer) {
+        return error_facts([&] { why(*trace, why_options(*trace, head_id(layer, 0), Position(9), Position(5), request)); });
+    };
+    EXPECT_EQ(asked({.by = WhyBy::token, .part = "L3.mlp"}, 4).found, "L3.mlp");
+    EXPECT_EQ(asked({.by = WhyBy::token, .part = "L4H0"}, 4).expected, "a layer before 4");
+    EXPECT_THAT(asked({.by = WhyBy::token, .part = "L3H99"}, 4).problem, HasSubstr("head"));
+    EXPECT_THAT(asked({.by = WhyBy::token}, 0).problem, HasSubstr("No head wrote"));
+    const Table table = table_of(
+        why(*trace, why_options(*trace, head_id(5, 7), Position(33), Position(5), {.by = WhyBy::token, .part = "l3h0"})), 10);
+    int sources = 0, elsewhere = 0;
+    for (const auto& row : table.rows) {
+        if (std::get<std::string>(row[0]) != "key") continue;
+        sources += std::holds_alternative<std::int64_t>(row[7]);
+        elsewhere += std::get<std::string>(row[4]) == "head_elsewhere";
+    }
+    EXPECT_EQ(sources, 6);
+    EXPECT_EQ(elsewhere, 1);
 }
 
 TEST(Why, IsTheReferenceOfOtherContrastsAndHeads) {
@@ -210,6 +281,34 @@ TEST(Why, SaysWhatCannotBeAsked) {
     EXPECT_TRUE(std::isfinite(alone.scores.sum()));
     const WhyOptions o{.head = head_id(5, 7), .query = Position(9), .key = Position(5)};
     EXPECT_THROW(why_sources(*trace, o, false, {Component::mlp, 2, -1}), Error);
+}
+
+TEST(WhyPath, WalksBackThroughTheHeadsThatWroteMost) {
+    const TracePtr trace = built_in(stones);
+    const WhyOptions o{.head = head_id(5, 7), .query = Position(33), .key = Position(5)};
+    const std::vector<WhyStep> path = why_path(*trace, o);
+    ASSERT_GT(path.size(), 1U);
+    EXPECT_NEAR(path[0].weight, 0.962930, 1e-5);
+    EXPECT_FALSE(path[0].of_query);
+    EXPECT_EQ(path[0].writer, (StreamPart{Component::head, 1, 0}));
+    EXPECT_NEAR(path[0].sum, 1.793959, 1e-4);
+    EXPECT_EQ(path[0].source, Position(4));
+    EXPECT_NEAR(path[0].from_source, 1.937067, 1e-4);
+    EXPECT_TRUE(path[1].of.head == head_id(1, 0));
+    EXPECT_EQ(path[1].of.query, Position(5)) << "where it wrote";
+    EXPECT_EQ(path[1].of.key, Position(4)) << "what it read there";
+    const at::Tensor weights = trace::pattern_rows(*trace, Layer(1), Head(0), 5, 1)[0];
+    EXPECT_NEAR(path[1].weight, weights[4].item().toDouble(), 1e-5);
+    for (std::size_t i = 1; i < path.size(); ++i) EXPECT_LT(path[i].of.head.layer, path[i - 1].of.head.layer);
+    const std::string text = path_text(*trace, path);
+    EXPECT_THAT(text, testing::StartsWith("L5H7 33<-5 (0.963) ⇐ key +1.79: L1H0 5<-4 ("));
+    EXPECT_THAT(text, HasSubstr("grey"));
+    EXPECT_EQ(why_path(*trace, o, 1).size(), 1U);
+    EXPECT_THAT(path_text(*trace, why_path(*trace, o, 1)), testing::EndsWith("L1H0 at ·stones"));
+    const std::vector<WhyStep> alone = why_path(*trace, {.head = head_id(5, 7), .query = Position(0), .key = Position(0)});
+    ASSERT_EQ(alone.size(), 1U);
+    EXPECT_FALSE(alone[0].writer) << "without rivals nothing adds to a weight";
+    EXPECT_EQ(path_text(*trace, alone), "L5H7 0<-0 (1.000)");
 }
 
 /// Four pairs of parts with these advantages.
@@ -276,7 +375,7 @@ TEST(Why, TableHoldsTheSum) {
     for (const auto& row : table.rows) {
         const std::string& kind = std::get<std::string>(row[0]);
         const double advantage = std::get<double>(row.back());
-        EXPECT_NEAR(std::get<double>(row[7]) - std::get<double>(row[8]), advantage, 1e-9);
+        EXPECT_NEAR(std::get<double>(row[8]) - std::get<double>(row[9]), advantage, 1e-9);
         if (kind == "pair" || kind == "rest") pairs += advantage;
         if (kind == "key") keys += advantage;
         if (kind == "position") position = advantage;

@@ -44,13 +44,32 @@ TEST(WhyView, AClickOnAHeadGoesToWhereItAttended) {
     EXPECT_GT(steps, 2) << "its name, its cells, the step back";
 }
 
+TEST(WhyView, SplitsAHeadByTokenAndWalksToThem) {
+    const auto figure = induction({{"group", "token"}, {"part", "L3H0"}});
+    int columns = 0;
+    for (const MarkPlace& mark : marks_of(*figure, 1400))
+        columns += mark.hit.kind == Hit::Kind::pair && mark.hit.head == HeadId{Layer(3), Head(0)} &&
+                   mark.hit.key == Position(4) && mark.hit.tip.contains(QStringLiteral("L3H0 ← ·grey (4)"));
+    EXPECT_GT(columns, 0);
+}
+
+TEST(WhyView, HasThePathAsTextAndAsEdits) {
+    const auto figure = induction();
+    const std::vector<MarkPlace> marks = marks_of(*figure, 1200);
+    const auto path = std::ranges::find_if(marks, [](const MarkPlace& mark) { return !mark.hit.options.empty(); });
+    ASSERT_NE(path, marks.end());
+    EXPECT_EQ(path->hit.options.front().first, hit_edits);
+    EXPECT_THAT(path->hit.options.front().second, testing::StartsWith("mean L1H0 @5"));
+    EXPECT_THAT(path->hit.tip.toStdString(), testing::StartsWith("L5H7 33<-5 (0.963) ⇐ key +1.79: L1H0 5<-4"));
+}
+
 TEST(WhyView, ShowsWhatTheTableHolds) {
     const auto figure = induction({{"top", "3"}});
     const Table table = figure->table();
     EXPECT_EQ(std::ranges::count_if(table.rows, [](const auto& row) { return std::get<std::string>(row[0]) == "pair"; }), 3);
     EXPECT_EQ(std::get<std::string>(table.rows[0][1]), "mlp");
-    EXPECT_NEAR(std::get<double>(table.rows[0][9]), 1.559, 1e-3);
-    EXPECT_NEAR(std::get<double>(table.rows.back()[9]), 5.4595, 1e-3) << "total";
+    EXPECT_NEAR(std::get<double>(table.rows[0][10]), 1.559, 1e-3);
+    EXPECT_NEAR(std::get<double>(table.rows.back()[10]), 5.4595, 1e-3) << "total";
     const std::vector<MarkPlace> marks = marks_of(*figure, 1200);
     const auto pair = std::ranges::find(marks, Hit::Kind::legend, [](const MarkPlace& mark) { return mark.hit.kind; });
     ASSERT_NE(pair, marks.end());

@@ -2,6 +2,7 @@
 #include "headlight/intervention/why/why_check.h"
 
 #include "headlight/base/error.h"
+#include "headlight/intervention/recipe/words.h"
 #include "headlight/trace/trace.h"
 
 #include <gtest/gtest.h>
@@ -65,6 +66,22 @@ TEST_F(Stones, AsksOfTheQuery) {
 TEST_F(Stones, SaysWhenNoHeadWroteIt) {
     EXPECT_THROW(check(asked(0, 0, 9, 3), {}), Error) << "only embeddings are in front of the first layer";
     EXPECT_THROW(analyze::why_predicted(*run(), asked(2, 0, 9, 3), false, {{Layer(2), Head(1)}}), Error);
+}
+
+TEST(WhyPathEdits, TheFirstIsOnAndEachIsWhereItsHeadWrote) {
+    const auto step = [](bool of_query, analyze::StreamPart writer) {
+        analyze::WhyStep out{.of = {.head = {Layer(5), Head(7)}, .query = Position(33), .key = Position(5)}};
+        out.of_query = of_query;
+        out.writer = writer;
+        return out;
+    };
+    const std::vector<std::string> edits =
+        edits_of_path({step(false, {analyze::Component::head, 3, 0}), step(true, {analyze::Component::head, 1, 2}),
+                       step(false, {analyze::Component::mlp, 0, -1})});
+    EXPECT_EQ(edits, (std::vector<std::string>{"mean L3H0 @5", "off mean L1H2 @33"}));
+    EXPECT_TRUE(parse_edit(edits[0]).on);
+    EXPECT_FALSE(parse_edit(edits[1]).on);
+    EXPECT_TRUE(edits_of_path({}).empty());
 }
 
 }  // namespace why_check_test

@@ -19,9 +19,11 @@ void Document::change_edits(const EditList& edits, bool show) {
     set_options(options);
 }
 
-void Document::add_edit(const QString& words) {
+void Document::add_edit(const QString& words) { add_edits({words}); }
+
+void Document::add_edits(const QStringList& words) {
     EditList edits = options_.edits;
-    edits.lines.push_back(edit_line(words));
+    for (const QString& each : words) edits.lines.push_back(edit_line(each));
     change_edits(edits, true);
 }
 

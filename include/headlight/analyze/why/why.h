@@ -26,18 +26,28 @@ inline constexpr EnumRow<Against> against_rows[] = {
 constexpr const auto& enum_rows(Against) { return against_rows; }
 
 /// What counts as one part.
-enum class WhyBy { part, kind, layer };
+enum class WhyBy { part, kind, layer, token };
 inline constexpr EnumRow<WhyBy> why_by_rows[] = {
     {WhyBy::part, "part", "Part", "embeddings, every head, every MLP, biases"},
     {WhyBy::kind, "kind", "Kind", "embeddings, positions, heads, MLPs and biases, each summed over the layers"},
-    {WhyBy::layer, "layer", "Layer", "the heads of a layer as one part, and its MLP as another"}};
+    {WhyBy::layer, "layer", "Layer", "the heads of a layer as one part, and its MLP as another"},
+    {WhyBy::token, "token", "Token", "one head by the tokens that it read, the other parts as they are"}};
 constexpr const auto& enum_rows(WhyBy) { return why_by_rows; }
+
+/// A side of the pair.
+enum class WhySide { larger, query, key };
+inline constexpr EnumRow<WhySide> why_side_rows[] = {{WhySide::larger, "larger", "Larger", "the side to which it adds more"},
+                                                     {WhySide::query, "query", "Query", "what it wrote at the query"},
+                                                     {WhySide::key, "key", "Key", "what it wrote at the key"}};
+constexpr const auto& enum_rows(WhySide) { return why_side_rows; }
 
 /// What one may ask of a head's weight.
 struct WhyRequest {
     std::string
-        against;  ///< word of Against, or the position of one key; empty: no_sinks where sinks hold most of the row, else row
+        against{};  ///< word of Against, or the position of one key; empty: no_sinks where sinks hold most of the row, else row
     WhyBy by = WhyBy::part;
+    std::string part{};  ///< of WhyBy::token: word of a head; empty: the strongest
+    WhySide part_of = WhySide::larger;
     std::int64_t top = 10;
 };
 void describe(Describes<WhyRequest> auto& r, const auto& field) {
@@ -46,6 +56,13 @@ void describe(Describes<WhyRequest> auto& r, const auto& field) {
               .or_if_empty("the row, or no-sinks where sinks hold most of it"),
           r.against);
     field(Field{"group", "Parts", "what counts as one part"}, r.by);
+    const bool by_token = r.by == WhyBy::token;
+    field(Field{"part", "Head", "the head whose writing is split by the tokens that it read"}
+              .called("L3H0")
+              .or_if_empty("the strongest")
+              .when(by_token, "--group token"),
+          r.part);
+    field(Field{"part-of", "Head wrote", "the side of the pair at which it wrote"}.when(by_token, "--group token"), r.part_of);
     field(Field{"top", "Pairs listed", "the strongest pairs; 0: all"}.within(0, 1 << 20), r.top);
 }
 
@@ -55,20 +72,26 @@ struct WhyOptions {
     Against against = Against::row;
     std::int64_t other = 0;  ///< the other key, of Against::key
     WhyBy by = WhyBy::part;
+    std::optional<HeadId> split{};  ///< of WhyBy::token; none: the head with the largest amount
+    WhySide split_of = WhySide::larger;
 };
 
 /// Without a query the last token; without a key the one with the largest weight that is no sink. Errors: a contrast that is none
-/// of the three; those of why().
+/// of the three; a part that is no head; those of why().
 WhyOptions why_options(const trace::Trace&, HeadId, std::optional<Position> query, std::optional<Position> key, const WhyRequest&,
                        const CancelToken& = {});
 
-/// A part of the stream. Sums of a layer's heads have no index; sums of a kind have no layer either.
+/// A part of the stream. Sums of a layer's heads have no index; sums of a kind have no layer either. Of a head that is split by
+/// the tokens that it read (WhyBy::token), one token, or on the key's side its writing at the other keys, whose mean the
+/// advantage takes away.
 struct StreamPart {
+    static constexpr std::int64_t whole = -1, elsewhere = -2;
     Component component = Component::embed;
-    std::int64_t layer = -1, index = -1;
+    std::int64_t layer = -1, index = -1, source = whole;
+    bool is_head() const { return component == Component::head && index >= 0; }
     bool operator==(const StreamPart&) const = default;
 };
-std::string name_of(const StreamPart&);  ///< "L1H0", "L3.mlp", "embed", "bias"
+std::string name_of(const StreamPart&);  ///< "L1H0", "L3.mlp", "embed", "bias", "L1H0 from 4"
 
 /// With w the softmax of the scores over the other compared keys alone, a number x(k) of the keys has the advantage
 /// x(key) - sum of w_k x(k). The advantage A of the score and the entropy H of w give the weight a among the compared keys:
@@ -137,8 +160,8 @@ Eigen::VectorXd why_sources(const trace::Trace&, const WhyOptions&, bool of_quer
 double why_predicted(const trace::Trace&, const WhyOptions&, bool of_query, const std::vector<HeadId>&);
 
 /// kind (pair, query, key, position, rest, total), query_component, query_layer, query_index, key_component, key_layer,
-/// key_index, score, others, advantage; `top` pairs, 0: all. Arrays: pairs, pair_scores [query_part, key_part], query_sums,
-/// key_sums, row.
+/// key_index, source, score, others, advantage; `top` pairs, 0: all. Arrays: pairs, pair_scores [query_part, key_part],
+/// query_sums, key_sums, row.
 Table table_of(const Why&, std::int64_t top);
 
 }  // namespace headlight::analyze

@@ -87,6 +87,9 @@ struct Hit {
     QRectF area{};  ///< in figure units, for highlights and accessibility
 };
 
+/// Of Hit::options on a mark that stands for edits of the run: their words, one a line.
+inline constexpr const char* hit_edits = "edits";
+
 /// What hit_test() finds at a point, unless something lies above it there.
 struct MarkPlace {
     Hit hit;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "headlight/analyze/why/why.h"
+#include "headlight/analyze/why/why_path.h"
 #include "headlight/intervention/recipe/run.h"
 
 #include <cstdint>
@@ -31,5 +32,9 @@ struct WhyCheck {
 /// drawn with `seed`: kWhyControls different sets, or as many as there are. Errors: no head of that side adds anything.
 WhyCheck check_why(Sources&, const trace::Trace& unedited, const analyze::Why&, std::optional<bool> of_query,
                    std::uint64_t seed = 1, const CancelToken& = {}, const Progress& = {});
+
+/// Of each head that the path names, the edit in words that takes its mean over the text at the token where it wrote. The first
+/// is on, the others are switched off ("off mean L3H0 @5").
+std::vector<std::string> edits_of_path(const std::vector<analyze::WhyStep>&);
 
 }  // namespace headlight::intervention
