@@ -227,7 +227,7 @@ Action define_compare(Definition& definition, const Frontend&) {
     app.add_flag("--with-first", o->layers.with_first, "layers: include position 0");
     app.add_flag("--within-first", o->layers.within_first, "layers: compare A with itself");
     o->pairs.add(definition);
-    o->file.add(definition, {".csv", ".json", ".npz", ".png", ".svg", ".pdf"});
+    o->file.add(definition, figure::file_endings());
     o->compute.add(definition);
     return [o, console = definition.console] { return run_compare(*o, *console); };
 }
