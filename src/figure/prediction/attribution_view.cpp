@@ -244,7 +244,7 @@ TableData neurons_table(const analyze::AttributionOptions& asked, const std::vec
     section.columns = {table_column(ColumnKind::text, "neuron", "neuron"),
                        table_column(ColumnKind::bar, "contribution", "adds to the logit",
                                     "coefficient times value, through the final norm, as every part above"),
-                       table_column(ColumnKind::number, "coefficient", "coefficient m", "of the neuron at this token")};
+                       table_column(ColumnKind::bar, "coefficient", "coefficient m", "of the neuron at this token")};
     for (const analyze::Contribution& part : neurons) {
         const analyze::NeuronId id{Layer(part.layer), Neuron(part.index)};
         TableRow& row = section.rows.emplace_back();

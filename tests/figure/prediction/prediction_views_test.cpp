@@ -103,7 +103,7 @@ TEST_F(PredictionViews, AttributionStandsInAColumnOfAJournal) {
     EXPECT_GT(at.bars_top, at.map_bottom) << "the bars stand below the map";
     EXPECT_LE(at.mlp_cell(0).right(), at.width - AttributionLayout::margin + 0.5);
     EXPECT_GT(at.sources_top, at.bar_row(15).bottom());
-    const auto figure = attribution_view(trace_, {Layer(1), Head(2)}, Position(4), {}, {}, {});
+    const auto figure = attribution_figure(trace_, {Layer(1), Head(2)}, Position(4), {});
     ExportOptions options;
     options.width_mm = 85;
     EXPECT_GE(smallest_type(*figure, {}, {}, options), least_points);
