@@ -211,7 +211,8 @@ std::unique_ptr<Figure> token_neurons_figure(const corpus::TokenNeurons& of, con
     TableSection section;
     section.title = QStringLiteral("Neurons that fire on “%1”").arg(token);
     section.note =
-        QStringLiteral("%1: the token is %2 of %3 tokens, and among the triggers of %4 neurons; lines are 95 % intervals")
+        QStringLiteral(
+            "%1: the token is %2 of %3 tokens, and among the triggers of %4 neurons; lines are 95 % intervals, ticks the token's share of all tokens")
             .arg(words, count_text(of.occurrences), count_text(of.tokens), count_text(of.found));
     section.hint = QStringLiteral("a click follows the neuron");
     section.columns = {table_column(ColumnKind::text, "neuron", "neuron"),
@@ -226,6 +227,7 @@ std::unique_ptr<Figure> token_neurons_figure(const corpus::TokenNeurons& of, con
         row.neuron = neuron.id;
         TableCell bar = TableCell::of(share.mean);
         bar.low = share.low, bar.high = share.high;
+        bar.baseline = static_cast<double>(of.occurrences) / static_cast<double>(of.tokens);
         row.cells = {TableCell::of(QStringLiteral("L%1 neuron %2").arg(neuron.id.layer.value).arg(neuron.id.neuron.value)), bar,
                      TableCell::of(static_cast<double>(neuron.triggers)), TableCell::of(neuron.mean)};
     }

@@ -18,10 +18,15 @@ QColor part_color(const Theme& theme, double value, double limit) {
 void AttributionFigure::draw_on(Scene& out, const QRectF& seen, const Style& style, const Selection& selection) const {
     const Theme& theme = *style.theme;
     const QFont heading = ui_font(16, QFont::DemiBold), note = ui_font(13);
-    out.text({AttributionLayout::margin, 36}, title(), heading, theme.text);
-    out.text({AttributionLayout::margin + draw::text_width(title(), heading) + 16, 36},
-             data_.other ? data_.other->behind : QStringLiteral("after %1, split over its writers").arg(data_.at), note,
-             theme.muted);
+    double y = 36;
+    for (qsizetype i = 0; i < heading_.size(); ++i, y += 20)
+        out.text({AttributionLayout::margin, y}, heading_[i], heading, theme.text);
+    for (qsizetype i = 0; i < behind_.size(); ++i, y += 18)
+        out.text({AttributionLayout::margin, y}, behind_[i], note, theme.muted);
+    if (heading_.isEmpty()) {
+        out.text({AttributionLayout::margin, y}, title(), heading, theme.text);
+        out.text({AttributionLayout::margin + draw::text_width(title(), heading) + 16, y}, behind_title(), note, theme.muted);
+    }
     draw_map(out, style, selection);
     draw_bars(out, style);
     draw_sources(out, seen, style, selection);
@@ -91,7 +96,8 @@ void AttributionFigure::draw_map(Scene& out, const Style& style, const Selection
     out.text({bar.right(), bar.bottom() + 14}, part_text(limit_), small, theme.muted, draw::Align::right);
     // Beside the scale, or under it where few heads leave no room before the bars.
     const QString scale = QStringLiteral("colour: √ of the part");
-    const bool beside = bar.right() + 14 + draw::text_width(scale, note_font()) < at_.bars_x - 8;
+    const double end = at_.bars_top > at_.map_bottom ? at_.width - AttributionLayout::margin : at_.bars_x - 8;
+    const bool beside = bar.right() + 14 + draw::text_width(scale, note_font()) < end;
     out.text(beside ? QPointF(bar.right() + 14, bar.bottom()) : QPointF(bar.left(), bar.bottom() + 32), scale, note_font(),
              theme.muted);
 }
@@ -99,7 +105,7 @@ void AttributionFigure::draw_map(Scene& out, const Style& style, const Selection
 void AttributionFigure::draw_bars(Scene& out, const Style& style) const {
     const Theme& theme = *style.theme;
     const QFont font = ui_font(12.5), strong = ui_font(12.5, QFont::DemiBold);
-    out.text({at_.bars_x, at_.map_top - 12}, QStringLiteral("largest parts"), note_font(), theme.muted);
+    out.text({at_.bars_x, at_.bars_top - 12}, QStringLiteral("largest parts"), note_font(), theme.muted);
     const double span = std::max(bar_ends_.high - bar_ends_.low, 1e-9);
     const auto x_of = [&](double value) { return at_.bar_x + (value - bar_ends_.low) / span * at_.bar_width; };
     const double rows = static_cast<double>(at_.bars) * AttributionLayout::bar_height;

@@ -41,37 +41,40 @@ std::vector<NamedPart> largest_parts(const analyze::Decomposition& split, std::s
 }
 
 AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
-                                     bool cross, double map_height) {
+                                     bool cross, double map_height, double above) {
     AttributionLayout at;
     at.layers = layers;
     at.heads = heads;
     at.bars = bars;
-    at.width = std::max(560.0, available_width);
+    const bool below = available_width < least_beside;
+    at.width = below ? std::max(320.0, available_width) : std::max(560.0, available_width);
     at.map_x = AttributionLayout::margin + 34;
-    at.map_top = 92;
-    const double most = at.width * 0.48 - at.map_x;
+    at.map_top = 92 + above;
+    const double most = below ? at.width - at.map_x - AttributionLayout::margin : at.width * 0.48 - at.map_x;
     const auto columns = static_cast<double>(heads);
     const double shares = cross ? 2 * columns + 2.5 : columns + 2.0;
     at.cell = std::clamp(most / shares, 7.0, 34.0);
-    if (at.cell * shares > most) {  // many heads: the bars give way first
+    if (below) {
+        at.cell = std::clamp(most / shares, 3.0, 34.0);
+    } else if (at.cell * shares > most) {  // many heads: the bars give way first
         const double beside = AttributionLayout::gap + AttributionLayout::name_width + least_bar +
                               AttributionLayout::number_width + AttributionLayout::margin;
         at.cell = std::clamp((at.width - at.map_x - beside) / shares, 3.0, 7.0);
     }
     // At least as tall as the bars beside it.
-    const double bars_height = static_cast<double>(bars + 1) * AttributionLayout::bar_height + 8 - below_map;
+    const double bars_height = below ? 0 : static_cast<double>(bars + 1) * AttributionLayout::bar_height + 8 - below_map;
     at.row = map_height > 0
                  ? std::clamp(std::max(map_height, bars_height) / static_cast<double>(layers), 5.0, std::max(5.0, at.cell))
                  : at.cell;
     // Two maps leave room between them for the names above.
     at.cross_x = at.map_x + (cross ? columns * at.cell + std::max(at.cell * 0.5, 44 - columns * at.cell) : 0);
     at.mlp_x = at.cross_x + columns * at.cell + std::max(at.cell * 0.4, cross ? 40 - columns * at.cell : 0);
-    at.bars_x = at.mlp_x + at.cell * 1.6 + AttributionLayout::gap;
-    at.bars_top = at.map_top;
+    const double map_end = at.map_top + static_cast<double>(layers) * at.row;
+    at.bars_x = below ? AttributionLayout::margin : at.mlp_x + at.cell * 1.6 + AttributionLayout::gap;
+    at.bars_top = below ? map_end + below_map + 38 : at.map_top;
     at.bar_x = at.bars_x + AttributionLayout::name_width;
     at.bar_width = std::max(least_bar, at.width - AttributionLayout::margin - AttributionLayout::number_width - at.bar_x);
     at.width = at.bar_x + at.bar_width + AttributionLayout::number_width + AttributionLayout::margin;
-    const double map_end = at.map_top + static_cast<double>(layers) * at.row;
     at.map_bottom = map_end;
     const double bars_end = at.bars_top + static_cast<double>(bars + 1) * AttributionLayout::bar_height + 8;
     at.sources_top = std::max(map_end + below_map, bars_end) + above_sources;
@@ -103,9 +106,16 @@ void AttributionFigure::widen(const std::vector<ScaleEnds>& ends) {
 }
 
 QSizeF AttributionFigure::place(QSizeF available, const Style&, const Selection&) {
+    heading_.clear(), behind_.clear();
+    if (available.width() < least_beside) {
+        const double room = std::max(320.0, available.width()) - 2 * AttributionLayout::margin;
+        heading_ = wrapped(title(), ui_font(16, QFont::DemiBold), room);
+        behind_ = wrapped(behind_title(), ui_font(13), room);
+    }
+    const double above = 20 * double(std::max<qsizetype>(0, heading_.size() - 1)) + 18 * double(behind_.size());
     const auto placed = [&](double map_height) {
         return attribution_layout(data_.heads.rows(), data_.heads.cols(), std::ssize(bars_), available.width(),
-                                  data_.cross.size() > 0, map_height);
+                                  data_.cross.size() > 0, map_height, above);
     };
     at_ = placed(0);
     // In a file, which has no height of its own.
@@ -129,6 +139,10 @@ QSizeF AttributionFigure::place(QSizeF available, const Style&, const Selection&
 
 QString AttributionFigure::what() const {
     return data_.other ? data_.other->what : QStringLiteral("the logit of ") + data_.target;
+}
+
+QString AttributionFigure::behind_title() const {
+    return data_.other ? data_.other->behind : QStringLiteral("after %1, split over its writers").arg(data_.at);
 }
 
 QString AttributionFigure::title() const {

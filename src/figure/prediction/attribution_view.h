@@ -68,10 +68,12 @@ struct AttributionLayout {
         return {bars_x, bars_top + static_cast<double>(bar) * bar_height, width - bars_x - margin, bar_height};
     }
 };
+/// Narrower than this the bars stand below the map, so that a column of a journal has readable type.
+inline constexpr double least_beside = 480;
 /// `cross`: with a second map of heads. `map_height`: what the map may take, so that the tokens below stay in sight; 0: cells
-/// are square.
+/// are square. `above`: what the lines of the heading take beyond one.
 AttributionLayout attribution_layout(std::int64_t layers, std::int64_t heads, std::int64_t bars, double available_width,
-                                     bool cross = false, double map_height = 0);
+                                     bool cross = false, double map_height = 0, double above = 0);
 
 class AttributionFigure final : public SceneFigure, public OwnScale {
 public:
@@ -109,6 +111,7 @@ private:
     Hit head_hit(HeadId, bool cross, double value) const;
     Hit mlp_hit(std::int64_t layer, double value) const;  ///< layer -1: of no MLP
     QString other_attention(bool cross) const;            ///< why a click on a head of it shows nothing
+    QString behind_title() const;                         ///< "after ·nurse, split over its writers"
     QString what() const;                                 ///< "the logit of ·nurse"
 
     AttributionViewData data_;
@@ -117,7 +120,8 @@ private:
     ScaleEnds bar_ends_;
     int decimals_ = 3;  ///< of the parts
     AttributionLayout at_;
-    QStringList said_;  ///< of the head whose sources are shown
+    QStringList heading_, behind_;  ///< lines of the title and of what stands behind it, where they are below each other
+    QStringList said_;              ///< of the head whose sources are shown
     TokenLines flow_;
 };
 

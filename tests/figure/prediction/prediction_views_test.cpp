@@ -97,6 +97,18 @@ TEST_F(PredictionViews, AttributionMapsOfDeepModelsLeaveTheTokensInSight) {
     EXPECT_EQ(attribution_layout(30, 9, 15, 850).row, attribution_layout(30, 9, 15, 850).cell) << "a page is as tall as it needs";
 }
 
+TEST_F(PredictionViews, AttributionStandsInAColumnOfAJournal) {
+    const AttributionLayout at = attribution_layout(6, 8, 15, 320);
+    EXPECT_LE(at.width, 340);
+    EXPECT_GT(at.bars_top, at.map_bottom) << "the bars stand below the map";
+    EXPECT_LE(at.mlp_cell(0).right(), at.width - AttributionLayout::margin + 0.5);
+    EXPECT_GT(at.sources_top, at.bar_row(15).bottom());
+    const auto figure = attribution_figure(trace_, {Layer(1), Head(2)}, Position(4), {});
+    ExportOptions options;
+    options.width_mm = 85;
+    EXPECT_GE(smallest_type(*figure, {}, {}, options), least_points);
+}
+
 TEST_F(PredictionViews, LensTipsKeepTokensThatLookLikePlaceholders) {
     LensViewData data;
     data.lens = std::make_shared<analyze::LogitLens>(analyze::logit_lens(*trace_, {.top = 1, .watch_text = true}));
