@@ -79,11 +79,10 @@ std::unique_ptr<Figure> cumulative_figure(std::shared_ptr<const iv::CumulativeRe
                    .arg(count_text(of->units))
                    .arg(of->asked.controls)
                    .arg(of->asked.seed)
-                   .arg(of->asked.order.empty()
-                            ? QStringLiteral("; heads are in the order of their own effect on these texts, the largest first")
-                            : QString());
+                   .arg(of->asked.order.empty() ? QStringLiteral("; heads are in the order of their own effect on these texts")
+                                                : QString());
     plot::Panel& panel = out.panels.emplace_back();
-    panel.x.label = QStringLiteral("heads edited, each beside those before it");
+    panel.x.label = QStringLiteral("heads edited, one more at each step");
     panel.x.integer = true;
     panel.x.low = -0.3, panel.x.high = static_cast<double>(of->steps.size()) - 0.7;
     for (const iv::CumulativeStep& step : of->steps)

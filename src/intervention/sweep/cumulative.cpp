@@ -52,12 +52,15 @@ Order order_of(const std::vector<std::string>& words, const std::vector<SweepCel
     return order;
 }
 
+/// Towards the other run; of an ablation by size, since it has no other run.
 Order by_effect(const SweepResult& singles) {
     Order order(singles.cells.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
+    const double gap = singles.gap();
     std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) {
         const double effect = singles.results[i].effect;
-        return std::isfinite(effect) ? std::abs(effect) : -1.0;
+        if (!std::isfinite(effect)) return -HUGE_VAL;
+        return std::isfinite(gap) ? std::copysign(1.0, gap) * effect : std::abs(effect);
     });
     return order;
 }

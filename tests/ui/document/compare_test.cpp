@@ -62,6 +62,18 @@ TEST_F(WindowTest, SpaceGoesFromAToBToTheDifference) {
     EXPECT_EQ(names().rows, of_a.rows);
 }
 
+TEST_F(WindowTest, AGreySideSaysWhyItIsGrey) {
+    ASSERT_TRUE(trigger(Command::compare_bias));
+    SideSwitch& side = window.tool_row().side();
+    ASSERT_TRUE(show_view("compare-maps"));
+    EXPECT_FALSE(side.both().isEnabled());
+    EXPECT_TRUE(side.both().toolTip().contains(QStringLiteral("together already"))) << side.both().toolTip().toStdString();
+    ASSERT_TRUE(show_view("reach"));
+    EXPECT_TRUE(side.both().isEnabled());
+    EXPECT_FALSE(side.button(Side::difference).isEnabled());
+    EXPECT_TRUE(side.button(Side::difference).toolTip().contains(QStringLiteral("no difference")));
+}
+
 TEST_F(WindowTest, ADoubleClickOnAHeadOpensItInBothRuns) {
     ASSERT_TRUE(trigger(Command::compare_bias));
     ASSERT_TRUE(show_view("compare-maps"));

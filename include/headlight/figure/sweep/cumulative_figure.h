@@ -9,7 +9,7 @@
 
 namespace headlight::figure {
 
-/// The metric after the first head of an order, the first two …, with its interval, beside the band of as many random heads.
+/// The metric after the first head of an order, the first two …, with its interval, and the band of as many random heads.
 std::unique_ptr<Figure> cumulative_figure(std::shared_ptr<const intervention::CumulativeResult>);
 
 /// As sweep_provenance(), with the options of the request for several heads.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Several heads edited at once: the first of an order, the first two, and so on, beside as many heads drawn at random.
+// Several heads edited at once: the first of an order, the first two, and so on, and as many heads drawn at random.
 #pragma once
 
 #include "headlight/base/fields.h"
@@ -11,25 +11,25 @@
 namespace headlight::intervention {
 
 struct CumulativeRequest {
-    std::int64_t steps = 0;            ///< 0: a sweep of single cells
-    std::vector<std::string> order{};  ///< "L5H1"; empty: by the size of each head's own effect
-    std::int64_t controls = 20;        ///< orders drawn at random
-    std::uint64_t seed = 0;            ///< of these
+    std::int64_t steps = 0;  ///< 0: a sweep of single cells
+    std::vector<std::string>
+        order{};                 ///< "L5H1"; empty: by each head's own effect towards the other run, of an ablation by its size
+    std::int64_t controls = 20;  ///< orders drawn at random
+    std::uint64_t seed = 0;      ///< of these
     bool operator==(const CumulativeRequest&) const = default;
 };
 void describe(Describes<CumulativeRequest> auto& r, const auto& field) {
     field(Field{"cumulative", "Heads at once",
-                "edit the first head, the first two … up to N at once, beside as many heads drawn at random (0: cell by cell)"}
+                "edit the first head, the first two … up to N at once, and as many heads drawn at random (0: cell by cell)"}
               .within(0, 10'000)
               .or_if_empty("cell by cell"),
           r.steps);
-    field(
-        Field{"order", "Order", "--cumulative: the heads in their order: L5H1,L3H2; without it by the size of each one's effect"}
-            .as(FieldKind::names)
-            .called("HEADS")
-            .or_if_empty("by effect")
-            .when(r.steps > 0, "--cumulative"),
-        r.order);
+    field(Field{"order", "Order", "--cumulative: the heads in their order: L5H1,L3H2; without it by each one's own effect"}
+              .as(FieldKind::names)
+              .called("HEADS")
+              .or_if_empty("by effect")
+              .when(r.steps > 0, "--cumulative"),
+          r.order);
     field(Field{"controls", "Controls", "--cumulative: how often heads are drawn at random"}.within(1, 1000).when(r.steps > 0,
                                                                                                                   "--cumulative"),
           r.controls);
