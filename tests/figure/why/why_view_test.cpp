@@ -79,7 +79,7 @@ TEST(WhyView, ShowsWhatTheTableHolds) {
 TEST(WhyView, ListsTheStrongestOfAllPairs) {
     const auto figure = induction({{"top", "0"}});
     int pairs = 0;
-    for (const MarkPlace& mark : marks_of(*figure, 1200)) pairs += mark.hit.kind == Hit::Kind::legend;
+    for (const MarkPlace& mark : marks_of(*figure, 1200)) pairs += mark.hit.kind == Hit::Kind::legend && mark.hit.value;
     EXPECT_EQ(pairs, 12);
     EXPECT_GT(figure->table().rows.size(), 2800U) << "files have all";
 }
