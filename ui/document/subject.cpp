@@ -87,10 +87,6 @@ ViewOptions without(ViewOptions options, Forgotten forgotten) {
     return options;
 }
 
-}  // namespace
-
-namespace {
-
 std::string against_of(const Document& document) {
     const View view = view_of_a_weight();
     const figure::ViewOption* option = option_of(figure::view_spec(view), Subject::against);
