@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/streamed_out.h"
 #include "headlight/base/error.h"
 #include "headlight/base/facts_of.h"
 #include "headlight/base/nearest.h"
 #include "headlight/base/working_for.h"
 #include "headlight/figure/core/view_spec.h"
 #include "headlight/figure/export/export.h"
+#include "headlight/io/mapped_file.h"
 
 #include <CLI/Error.hpp>
+
+#include <stdlib.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <span>
+#include <system_error>
 
 namespace headlight::cli {
 namespace {
@@ -165,6 +168,51 @@ std::string misspelt_command(const std::string& word) {
     for (const Command& analysis : analyses()) names.emplace_back(analysis_name(analysis));
     const std::string near = nearest(word, names);
     return near.empty() ? "" : "Unknown command " + word + "; did you mean headlight " + near + "?";
+}
+
+/// "--out -": the command writes a file of its own in a private temporary folder, which goes to standard output when the
+/// command is done. Does nothing for a command whose --out names a file.
+class StreamedOut {
+public:
+    /// UsageError: no format, or one where the file's ending says it.
+    explicit StreamedOut(const Definition&);
+    ~StreamedOut();
+    StreamedOut(const StreamedOut&) = delete;
+    StreamedOut& operator=(const StreamedOut&) = delete;
+    void send() const;
+
+private:
+    const Definition& definition_;
+    std::filesystem::path folder_;  ///< empty: nothing is streamed
+};
+
+StreamedOut::StreamedOut(const Definition& definition) : definition_(definition) {
+    if (!definition.out) return;
+    const auto& [path, format] = *definition.out;
+    if (*path != "-") {
+        if (!format.empty()) throw UsageError("--format: it is for --out -; the ending of a file says its format");
+        return;
+    }
+    if (format.empty()) throw UsageError("--out -: standard output has no ending that says the format; add --format");
+    std::string name = (std::filesystem::temp_directory_path() / "headlight-XXXXXX").string();
+    if (!::mkdtemp(name.data()))
+        throw Error(ErrorFacts{.problem = "No temporary folder can be made for --out -",
+                               .file = name,
+                               .hint = "Set TMPDIR to a folder that can be written"});
+    folder_ = name;
+    *path = folder_ / ("out." + format);
+    definition.console->streamed = *path;
+}
+
+StreamedOut::~StreamedOut() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+void StreamedOut::send() const {
+    if (folder_.empty()) return;
+    const auto file = io::MappedFile::open(definition_.console->streamed);
+    definition_.console->result({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()});
 }
 
 int run_action(const Built& built) {

@@ -224,6 +224,7 @@ TEST(SweepCommand, EveryOptionChangesTheResultOrIsRefused) {
                                    noise = {"sweep",   "novella-7m", "--clean",       kClean, "--answer", " she",
                                             "--wrong", " he",        "--layers",      "4",    "--at",     "who=queen",
                                             "--noise", "who",        "--noise-draws", "2"},
+                                   cumulated = joined(zero, {"--cumulative", "2"}),
                                    several = {"sweep", "novella-7m", "--pairs", pairs, "--site", "resid_pre", "--layers", "4"};
     const struct {
         std::string option;
@@ -260,6 +261,10 @@ TEST(SweepCommand, EveryOptionChangesTheResultOrIsRefused) {
                 {"donors", {"1"}, {one, mean, resample}},
                 {"draws", {"200"}, {one, zero, noise, several}},
                 {"seed", {"7"}, {one, zero, noise, several}},
+                {"cumulative", {"2"}, {one, zero}},
+                {"order", {"L4H5,L4H2"}, {one, cumulated}},
+                {"controls", {"3"}, {one, cumulated}},
+                {"control-seed", {"5"}, {one, cumulated}},
                 {"dtype", {"float64"}, {one}},
                 {"forecast", {}, {one}}};
     // How it is computed, where it is written and how it looks.

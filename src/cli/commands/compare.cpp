@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/commands/compare_pairs.h"
+#include "cli/compare_pairs.h"
 #include "cli/open_or_run.h"
 #include "cli/other_run.h"
 #include "cli/result_streams.h"

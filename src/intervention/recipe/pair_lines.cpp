@@ -4,6 +4,7 @@
 #include "headlight/base/error.h"
 #include "headlight/io/json_file.h"
 #include "headlight/io/text_lines.h"
+#include "intervention/recipe/reader.h"
 
 #include <nlohmann/json.hpp>
 
@@ -12,8 +13,6 @@
 
 namespace headlight::intervention {
 namespace {
-
-std::string in_quotes(const std::string& text) { return "\"" + text + "\""; }
 
 bool in_a_word(unsigned char byte) { return byte >= 0x80 || std::isalnum(byte) != 0; }
 

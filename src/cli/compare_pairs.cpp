@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/commands/compare_pairs.h"
+#include "cli/compare_pairs.h"
 
 #include "cli/corpus/store_argument.h"
 #include "cli/offscreen.h"
