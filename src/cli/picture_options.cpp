@@ -24,7 +24,8 @@ void PictureOptions::add_size(Definition& d) {
 
 void PictureOptions::check(const CLI::App& app, const std::string& file) const {
     const bool table = !figure::is_picture(file);
-    for (const char* const name : names) refuse_unused(app, {{name, table, "it is for pictures: --out FILE.png, .svg, .pdf or .html"}});
+    for (const char* const name : names)
+        refuse_unused(app, {{name, table, "it is for pictures: --out FILE.png, .svg, .pdf or .html"}});
 }
 
 figure::ExportOptions PictureOptions::chosen() const {
