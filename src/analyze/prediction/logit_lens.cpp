@@ -300,11 +300,14 @@ LensHistory lens_history(const trace::Trace& trace, Position position, const std
     LensHistory history{.ids = ids, .layers = layers, .scores = {}, .ranks = {}};
     if (marks_answers(trace)) {
         const at::Tensor logits = answer_logits(trace, options, {}, {}), chances = at::softmax(logits, 1);
+        std::vector<at::Tensor> ranks;
+        for (const std::int64_t id : ids) ranks.push_back(ranks_over_tokens(logits.select(2, id)));
         for (std::int64_t l = 0; l <= layers; ++l)
-            for (const std::int64_t id : ids) {
+            for (std::size_t i = 0; i < ids.size(); ++i) {
+                const std::int64_t id = ids[i];
                 history.scores.push_back({id, logits[l][position.value][id].item<float>(),
                                           static_cast<float>(chances[l][position.value][id].item<double>())});
-                history.ranks.push_back(ranks_over_tokens(logits.select(2, id))[l][position.value].item<std::int64_t>());
+                history.ranks.push_back(ranks[i][l][position.value].item<std::int64_t>());
             }
         return history;
     }

@@ -7,7 +7,6 @@
 #include "figure/heads/heads_mosaic.h"
 #include "figure/table/stacked_figure.h"
 #include "figure/table/table_figure.h"
-#include "headlight/base/version.h"
 
 #include <algorithm>
 #include <cmath>
@@ -123,23 +122,13 @@ std::unique_ptr<Figure> paired_heads_figure(std::shared_ptr<const iv::PairedHead
 Provenance paired_heads_provenance(const model::Model& model, const std::string& pairs,
                                    std::vector<std::pair<std::string, std::string>> options, const std::string& dtype,
                                    const ExportOptions& output, const std::string& format) {
-    Provenance made;
-    made.model = model.config().name;
-    made.model_hash = model.hash();
-    made.dtype = dtype;
-    made.version = version();
+    Provenance made = provenance_of(model, dtype);
     made.options = {{"pairs", std::filesystem::path(pairs).filename().string()}};
     made.options.insert(made.options.end(), options.begin(), options.end());
     std::error_code ignored;
     const bool is_file = std::filesystem::exists(pairs, ignored);
-    options.insert(options.begin(),
-                   {"pairs", is_file ? std::filesystem::absolute(pairs, ignored).lexically_normal().string() : pairs});
-    if (dtype != "float32") options.emplace_back("dtype", dtype);
-    const ExportOptions counted = counted_in(output, format);
-    put_theme(options, counted.style);
-    put_size(options, counted);
-    made.command =
-        "headlight compare " + shell_word(model_reference(model.folder())) + command_words(options) + " --out figure." + format;
+    options.insert(options.begin(), {"pairs", is_file ? full_path(pairs) : pairs});
+    made.command = command_of("compare", model, std::move(options), dtype, output, format);
     return made;
 }
 

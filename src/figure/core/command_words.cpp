@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/command_words.h"
 
+#include "headlight/base/version.h"
 #include "headlight/model/locate.h"
 
 #include <charconv>
@@ -27,7 +28,31 @@ std::string model_reference(const std::filesystem::path& folder) {
     std::error_code ignored;
     for (const std::filesystem::path& parent : model::built_in_model_folders())
         if (std::filesystem::equivalent(parent / folder.filename(), folder, ignored)) return folder.filename().string();
-    return std::filesystem::absolute(folder, ignored).lexically_normal().string();
+    return full_path(folder.string());
+}
+
+std::string full_path(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::absolute(path, ignored).lexically_normal().string();
+}
+
+Provenance provenance_of(const model::Model& model, const std::string& dtype) {
+    Provenance made;
+    made.model = model.config().name;
+    made.model_hash = model.hash();
+    made.dtype = dtype;
+    made.version = version();
+    return made;
+}
+
+std::string command_of(const std::string& verb, const model::Model& model, CommandOptions options, const std::string& dtype,
+                       const ExportOptions& output, const std::string& format) {
+    if (dtype != "float32") options.emplace_back("dtype", dtype);
+    const ExportOptions counted = counted_in(output, format);
+    put_theme(options, counted.style);
+    put_size(options, counted);
+    return "headlight " + verb + " " + shell_word(model_reference(model.folder())) + command_words(options) + " --out figure." +
+           format;
 }
 
 std::string attention_word(model::Stack stack) {

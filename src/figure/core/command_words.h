@@ -7,6 +7,7 @@
 #include "headlight/figure/core/request.h"
 #include "headlight/figure/export/export.h"
 #include "headlight/model/config.h"
+#include "headlight/model/model.h"
 
 #include <filesystem>
 #include <string>
@@ -42,6 +43,13 @@ void put_theme(CommandOptions&, const Style&);
 void put_size(CommandOptions&, const ExportOptions&);
 /// Those that count in a file of this format ("csv"): tables have neither a size nor a theme.
 ExportOptions counted_in(const ExportOptions&, const std::string& format);
+/// The path of a file as it is found from every folder.
+std::string full_path(const std::string&);
+/// Of an answer that no trace holds: its model and number type, and the program's version.
+Provenance provenance_of(const model::Model&, const std::string& dtype);
+/// "headlight VERB MODEL --option … --out figure.FORMAT", with the number type and what counts of the output.
+std::string command_of(const std::string& verb, const model::Model&, CommandOptions, const std::string& dtype,
+                       const ExportOptions&, const std::string& format);
 /// " --name value --switch"
 std::string command_words(const CommandOptions&);
 

@@ -3,13 +3,10 @@
 
 #include "figure/core/command_words.h"
 #include "figure/core/draw.h"
-#include "headlight/base/version.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 namespace headlight::figure {
@@ -29,12 +26,8 @@ void put_heads(CommandOptions& out, const map::QueryKeyMap& map, const MapLook& 
 
 Provenance map_provenance(const model::Model& model, const map::QueryKeyMap& map, const MapRequest& request,
                           const std::string& format) {
-    Provenance out;
-    out.model = model.config().name;
-    out.model_hash = model.hash();
+    Provenance out = provenance_of(model, request.dtype);
     out.text = request.text;
-    out.dtype = request.dtype;
-    out.version = version();
     MapRequest drawn = request;
     if (!map.pictures) drawn.look.thumbnails = MapLook().thumbnails;
     out.options = changed_fields(drawn);
@@ -43,11 +36,9 @@ Provenance map_provenance(const model::Model& model, const map::QueryKeyMap& map
     put_theme(out.options, output.style);
     put_size(out.options, output);
     out.command = "headlight map " + shell_word(model_reference(model.folder()));
-    std::error_code ignored;
     const char* const input = model::reads_pictures(model.config()) ? "image" : "texts";
     if (!request.texts.empty())
-        out.command += std::string(" --") + input + " " +
-                       shell_word(std::filesystem::absolute(request.texts, ignored).lexically_normal().string());
+        out.command += std::string(" --") + input + " " + shell_word(full_path(request.texts));
     else
         out.command += " --text " + shell_word(request.text);
     if (out.dtype != "float32") out.command += " --dtype " + out.dtype;

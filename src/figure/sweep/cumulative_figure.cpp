@@ -124,15 +124,7 @@ std::unique_ptr<Figure> cumulative_figure(std::shared_ptr<const iv::CumulativeRe
 
 Provenance cumulative_provenance(const model::Model& model, const iv::SweepRequest& asked, const iv::CumulativeRequest& heads,
                                  const std::string& dtype, const ExportOptions& output, const std::string& format) {
-    Provenance made = sweep_provenance(model, asked, dtype, output, format);
-    CommandOptions options;
-    for (const auto& [name, value] : changed_fields(heads)) {
-        made.options.emplace_back(name, value);
-        options.emplace_back(name, value);
-    }
-    const std::string end = " --out figure." + format;
-    made.command = made.command.substr(0, made.command.size() - end.size()) + command_words(options) + end;
-    return made;
+    return sweep_provenance(model, asked, dtype, output, format, changed_fields(heads));
 }
 
 }  // namespace headlight::figure

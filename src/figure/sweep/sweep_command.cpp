@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "figure/core/command_words.h"
-#include "headlight/base/version.h"
 #include "headlight/figure/sweep/sweep_figure.h"
 #include "headlight/intervention/sweep/request_fields.h"
 #include "headlight/intervention/tasks/task_pairs.h"
 
 #include <filesystem>
 #include <map>
-#include <system_error>
+#include <utility>
 
 namespace headlight::figure {
 
 std::string sweep_command(const model::Model& model, const intervention::SweepRequest& asked, const std::string& dtype,
-                          const ExportOptions& output, const std::string& format) {
+                          const ExportOptions& output, const std::string& format, const OptionWords& more) {
     const bool pictures = model::reads_pictures(model.config());
     CommandOptions options;
     for (auto [name, value] : changed_fields(asked)) {
@@ -24,32 +23,25 @@ std::string sweep_command(const model::Model& model, const intervention::SweepRe
         const bool is_input = name == "clean" || name == "corrupt";
         if (is_input && pictures) name = name == "clean" ? "image" : "corrupt-image";
         if ((is_input && pictures) || name == "over" || (name == "pairs" && !names_task(asked))) {
-            std::error_code ignored;
-            value = std::filesystem::absolute(value, ignored).lexically_normal().string();
+            value = full_path(value);
         }
         options.emplace_back(name, value);
     }
-    if (dtype != "float32") options.emplace_back("dtype", dtype);
-    const ExportOptions counted = counted_in(output, format);
-    put_theme(options, counted.style);
-    put_size(options, counted);
-    return "headlight sweep " + shell_word(model_reference(model.folder())) + command_words(options) + " --out figure." + format;
+    options.insert(options.end(), more.begin(), more.end());
+    return command_of("sweep", model, std::move(options), dtype, output, format);
 }
 
 Provenance sweep_provenance(const model::Model& model, const intervention::SweepRequest& asked, const std::string& dtype,
-                            const ExportOptions& output, const std::string& format) {
-    Provenance made;
-    made.model = model.config().name;
-    made.model_hash = model.hash();
-    made.dtype = dtype;
-    made.version = version();
+                            const ExportOptions& output, const std::string& format, const OptionWords& more) {
+    Provenance made = provenance_of(model, dtype);
     (model::reads_pictures(model.config()) ? made.image : made.text) = asked.clean;
     made.pair = asked.corrupt;
     for (auto [name, value] : changed_fields(asked)) {
         if (name == "over" || name == "pairs") value = std::filesystem::path(value).filename().string();
         if (name != "clean" && name != "corrupt") made.options.emplace_back(name, value);
     }
-    made.command = sweep_command(model, asked, dtype, output, format);
+    made.options.insert(made.options.end(), more.begin(), more.end());
+    made.command = sweep_command(model, asked, dtype, output, format, more);
     return made;
 }
 

@@ -106,6 +106,44 @@ TEST(Html, ThePicturesOfBothThemesShareNoName) {
 
 TEST(Html, EqualInputGivesEqualBytes) { EXPECT_EQ(html_of("lens"), html_of("lens")); }
 
+/// Marks without a drawing.
+class Dots : public Figure {
+public:
+    explicit Dots(std::size_t count) : count_(count) {}
+    std::string view() const override { return "dots"; }
+    QSizeF layout(QSizeF, const Style&, const Selection&) override { return {100, 50}; }
+    void paint(QPainter&, const QRectF&, const Style&, const Selection&) const override {}
+    Hit hit_test(QPointF, const Style&, const Selection&) const override { return {}; }
+    std::optional<std::vector<MarkPlace>> marks(const Style&, const Selection&) const override {
+        Hit hit;
+        hit.kind = Hit::Kind::legend;
+        hit.tip = QStringLiteral("a dot");
+        hit.area = {1, 2, 3, 4};
+        return std::vector<MarkPlace>(count_, {hit, hit.area.center()});
+    }
+    Table table() const override { return {}; }
+    std::vector<NamedArray> arrays() const override { return {}; }
+    QString title() const override { return QStringLiteral("Dots"); }
+    QString description() const override { return {}; }
+
+private:
+    std::size_t count_;
+};
+
+TEST(Html, SaysWhenItListsNotAllMarks) {
+    const auto page_of = [](std::size_t count) {
+        Dots dots(count);
+        const Provenance provenance;
+        const ExportOptions options;
+        return QString::fromUtf8(page_html(Page(dots, {}, provenance, options, {})));
+    };
+    const QString words = QStringLiteral("numbers of the first 50000 marks only");
+    EXPECT_FALSE(page_of(50'000).contains(words));
+    const QString page = page_of(50'001);
+    EXPECT_TRUE(page.contains(words));
+    EXPECT_EQ(marks_of(page).size(), 50'000U);
+}
+
 /// What a browser has after it has run the page; empty: there is no browser that runs here.
 QString run_in_browser(const QString& file, const QString& hash) {
     const QString browser = QStandardPaths::findExecutable(QStringLiteral("chromium"));

@@ -43,9 +43,9 @@ TEST_F(SidesTest, TheInspectorHasThePairInBothRuns) {
     const auto a = analyze::pair_chain(*document().trace(), head, Position(12), Position(3));
     const auto b = analyze::pair_chain(*beside->pair->b, head, Position(13), Position(4));
     ASSERT_NE(a.weight, b.weight);
-    EXPECT_NEAR(shown(QStringLiteral("weight (softmax)"), 0), a.weight, 1e-6);
-    EXPECT_NEAR(shown(QStringLiteral("weight (softmax)"), 1), b.weight, 1e-6);
-    EXPECT_NEAR(shown(QStringLiteral("weight (softmax)"), 2), b.weight - a.weight, 1e-6);
+    EXPECT_NEAR(shown(QStringLiteral("weight (softmax)"), 0), a.weight, 1e-8);
+    EXPECT_NEAR(shown(QStringLiteral("weight (softmax)"), 1), b.weight, 1e-8);
+    EXPECT_NEAR(shown(QStringLiteral("weight (softmax)"), 2), b.weight - a.weight, 1e-8);
     EXPECT_NEAR(shown(QStringLiteral("score"), 1), b.score, 1e-6);
     EXPECT_EQ(window.inspector().row(QStringLiteral("weight (softmax)"))->columns().size(), 3);
     // Without a pin: its measures.
@@ -53,7 +53,7 @@ TEST_F(SidesTest, TheInspectorHasThePairInBothRuns) {
     ASSERT_TRUE(settle());
     const auto of_b = analyze::head_table(*beside->pair->b);
     EXPECT_NEAR(shown(QStringLiteral("entropy"), 1),
-                (*of_b.find("entropy"))(selected().focus.layer.value, selected().focus.head.value), 1e-6);
+                (*of_b.find("entropy"))(selected().focus.layer.value, selected().focus.head.value), 1e-8);
 }
 
 /// The selection's positions are A's, and the figure's own are B's.
@@ -129,7 +129,7 @@ TEST_F(SidesTest, WithoutAChoiceADifferenceShowsHowFarAttentionMoved) {
     const auto compared = intervention::compare_heads(pair, intervention::same_heads(pair));
     const auto most = std::ranges::max_element(compared.heads, {}, &intervention::HeadComparison::tv);
     EXPECT_EQ(panel.model().heads().front(), most->head);
-    EXPECT_NEAR(panel.model().data(panel.model().index(0, 1), HeadListModel::value_role).toDouble(), most->tv, 1e-6);
+    EXPECT_NEAR(panel.model().data(panel.model().index(0, 1), HeadListModel::value_role).toDouble(), most->tv, 1e-7);
     document().set_side(Side::a);
     ASSERT_TRUE(settle());
     EXPECT_EQ(panel.measure(), "probe_induction");

@@ -19,7 +19,7 @@ QString long_text() {
     return text;
 }
 
-/// Work that is told to stop goes on to the end of a layer, for longer where other programs compute.
+/// Cancelled work ends with its layer, which takes longer on a busy machine.
 constexpr double longest_closing_ms = 2 * longest_ms;
 
 /// A window with 1,000 tokens on the built-in model.

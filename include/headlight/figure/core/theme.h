@@ -32,7 +32,7 @@ QColor head_color(const Theme&, HeadPalette, std::int64_t index);
 /// Black or white-ish text, whichever reads better on `background`.
 QColor text_on(const Theme&, const QColor& background);
 
-/// Inter, with tabular digits; loads the fonts once (Debian's fonts-inter; falls back to the system's sans). The
+/// Inter, with tabular digits; loads the fonts that the program carries (resources/fonts) once. The
 /// reference is the calling thread's own and lasts as long as the thread.
 const QFont& ui_font(double pixel_size, int weight = QFont::Normal);
 inline const QFont& small_font() { return ui_font(11); }

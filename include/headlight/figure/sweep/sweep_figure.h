@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "headlight/base/fields.h"
 #include "headlight/figure/export/export.h"
 #include "headlight/intervention/sweep/pairs.h"
 
@@ -15,12 +16,12 @@ using SweepPtr = std::shared_ptr<const intervention::SweepResult>;
 /// a scatter of total against direct effects. Its hits have the option "cell", the number of the cell.
 std::unique_ptr<Figure> sweep_figure(SweepPtr);
 
-/// The command that makes a file of a sweep.
+/// The command that makes a file of a sweep; `more`: options of the command that are not the request's.
 std::string sweep_command(const model::Model&, const intervention::SweepRequest&, const std::string& dtype, const ExportOptions&,
-                          const std::string& format);
+                          const std::string& format, const OptionWords& more = {});
 /// Of the figure and its data, with that command. Reads the weights for their hash.
 Provenance sweep_provenance(const model::Model&, const intervention::SweepRequest&, const std::string& dtype,
-                            const ExportOptions&, const std::string& format);
+                            const ExportOptions&, const std::string& format, const OptionWords& more = {});
 
 /// What the numbers of a sweep depend on beside the ids of its texts: what is kept of another is refused. Reads the weights for
 /// their hash.
