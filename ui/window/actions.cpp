@@ -174,7 +174,7 @@ void MainWindow::make_view_actions() {
     for (const figure::ViewSpec& spec : figure::view_specs()) {
         const View view = spec.id;
         view_actions_[view] = add(QStringLiteral("%1 view").arg(view_title(view)), {}, [this, view] { show_view(view); });
-        view_actions_[view]->setProperty("keyword", QString::fromStdString(view));
+        view_actions_[view]->setProperty("keyword", QString::fromStdString(view + " " + spec.known_as).trimmed());
     }
     const auto questions = figure::view_questions();
     for (std::size_t q = 0; q < questions.size(); ++q) {

@@ -18,7 +18,7 @@ struct PaletteItem {
     bool loose = true;          ///< found by letters that stand apart in it too; long texts would always match
     bool only_unasked = false;  ///< there while nothing is typed
     int rank = -1;              ///< of what a text means beside the items, as match_score(); -1: before all others
-    QString keyword{};          ///< also found by this: a view's name on the command line
+    QString keyword{};          ///< also found by this: a view's names on the command line and in papers
 };
 
 /// Type a few letters, Return. For commands (Ctrl+K) and for tokens (/).

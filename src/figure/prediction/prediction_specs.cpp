@@ -51,6 +51,7 @@ std::string no_output(const trace::Trace& trace) {
 std::vector<ViewSpec> prediction_view_specs() {
     return {{.id = "lens",
              .title = "Lens",
+             .known_as = "logit lens",
              .any_mixer = true,
              .reads_head = true,
              .needs = {.layer = true, .only_with_query = true, .query = true, .chosen = true},
@@ -74,6 +75,7 @@ std::vector<ViewSpec> prediction_view_specs() {
                  }},
             {.id = "attribution",
              .title = "Attribution",
+             .known_as = "direct logit attribution",
              .across_texts = true,
              .reads_class = true,
              .reads_head = true,

@@ -152,6 +152,10 @@ TEST_F(WindowTest, ThePaletteKnowsHeadsMeasuresTokensAndFormats) {
     EXPECT_EQ(first(palette), QStringLiteral("Sparse attention view")) << "by its name on the command line";
     palette->close();
     QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    palette = type(QStringLiteral("Logit lens"));
+    EXPECT_EQ(first(palette), QStringLiteral("Lens view")) << "by its name in papers";
+    palette->close();
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
     palette = type(QStringLiteral("by entropy"));
     EXPECT_EQ(first(palette), QStringLiteral("Tint heads by entropy")) << first(palette).toStdString();
     QTest::keyClick(&palette->field(), Qt::Key_Return);

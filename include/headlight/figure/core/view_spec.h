@@ -68,8 +68,9 @@ enum class Basis {
 
 /// One view.
 struct ViewSpec {
-    std::string id;     ///< "focus-3": on the command line, in sessions, in documentation
-    std::string title;  ///< "Bias against position"
+    std::string id;          ///< "focus-3": on the command line, in sessions, in documentation
+    std::string title;       ///< "Bias against position"
+    std::string known_as{};  ///< in papers, where that is another name: the palette finds it too
     Basis basis = Basis::model;
     bool any_mixer = false;        ///< also of models with layers that have no softmax (model::has_implied_maps)
     bool across_texts = false;     ///< also of cross attention, whose queries are of another text than its keys
