@@ -69,6 +69,23 @@ TEST_F(CorpusAsk, TriggersStandInTheirTexts) {
     refused(headlight({"corpus", "triggers", store("a"), "--layer", "6", "--neuron", "3"}), 1, HasSubstr("0 to 5"));
 }
 
+/// The first neuron of a token has as many triggers, and as many that are the token, as its own list.
+TEST_F(CorpusAsk, NeuronsOfATokenHaveItAmongTheirTriggers) {
+    // layer, neuron, share, low, high, with_token, triggers, …
+    const json row = asked({"triggers", store("a"), "--token", " the"}).at("rows").at(0);
+    const json list = asked({"triggers", store("a"), "--layer", row[0].dump(), "--neuron", row[1].dump()});
+    std::int64_t all = 0, with = 0;
+    for (const json& trigger : list.at("rows")) {
+        if (trigger[0] != "largest") continue;
+        ++all;
+        with += trigger[10] == " the";
+    }
+    EXPECT_GT(with, 0);
+    EXPECT_EQ(row[5].get<std::int64_t>(), with);
+    EXPECT_EQ(row[6].get<std::int64_t>(), all);
+    refused(headlight({"corpus", "triggers", store("a"), "--token", " nosuch"}), 1, HasSubstr("No token of the corpus"));
+}
+
 TEST_F(CorpusAsk, RemovalTakesTokensFromTriggers) {
     const json one = asked({"triggers", store("a"), "--layer", "5", "--neuron", "3", "--removal", "--model", built_in_model()});
     ASSERT_FALSE(one.at("rows").empty());
